@@ -23,6 +23,7 @@ class Code(Enum):
     UNREADABLE = ("JT001", "file does not parse or decode")
     LINK = ("JT002", "link leads out of the source tree, or around")
     NOT_A_FILE = ("JT003", "neither a file nor a folder")
+    NO_PERMISSION = ("JT004", "file or folder may not be read")
     UNSUPPORTED_SYNTAX = ("JT101", "TorchScript's frontend does not take this construct")
     UNKNOWN_BASE = ("JT102", "base class cannot be found")
     DECORATED_METHOD = ("JT103", "TorchScript would drop the decorator of a compiled method")

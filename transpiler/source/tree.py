@@ -1,11 +1,46 @@
-"""Which files the source tree has, and where the twin of each lies."""
+"""Which files the source tree has, and where the twin of each lies.
+
+The twin must import under the source's name, so the mirror starts at the folder that would stand
+on ``sys.path``:
+
+=====================================  ==========================================================
+SRC                                    the twin
+=====================================  ==========================================================
+a folder without ``__init__.py``       its contents: ``src/pkg`` becomes ``OUT/pkg``
+a package                              ``OUT/pkg``
+a sub-package or a file of a package   the whole outermost package; only what was named is
+                                       rewritten
+a file outside a package               ``OUT/file.py``
+=====================================  ==========================================================
+
+Left out are what OUT holds, other twins, compiled files, the folders that black leaves out, and
+what ``exclude`` says. A link is mirrored as what it leads to, unless that lies outside the tree or
+around the link; what cannot be mirrored is left out with a diagnostic.
+"""
 
 from __future__ import annotations
 
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from ..diagnostics import Diagnostic
+from ..diagnostics import Code, Diagnostic, UsageError
+
+STATE_FOLDER = ".jit-transpile"
+"""The folder in OUT in which the tool keeps its own files; it marks a folder as a twin."""
+
+# What black.const.DEFAULT_EXCLUDES leaves out; reading it from there would cost black's import.
+_TOOL_FOLDERS = """
+    .direnv .eggs .git .hg .ipynb_checkpoints .mypy_cache .nox .pytest_cache .ruff_cache .svn .tox
+    .venv .vscode __pypackages__ _build buck-out build dist venv
+"""
+_LEFT_OUT = frozenset(_TOOL_FOLDERS.split()) | {"__pycache__", STATE_FOLDER}
+
+# Links among n folders can spell n! paths. No real tree links to one folder this often.
+_MOST_COPIES = 256
 
 
 @dataclass(frozen=True)
@@ -44,5 +79,142 @@ class SourceTree:
 
 
 def scan(src: Path, out: Path | None, exclude: tuple[str, ...] = ()) -> SourceTree:
-    """The tree that SRC names. See the module's docstring."""
-    raise NotImplementedError
+    """The tree that ``src`` names, less what ``out`` holds and what ``exclude`` matches.
+
+    ``exclude`` are gitignore patterns, relative to the tree's root.
+
+    Raises:
+        UsageError: ``src`` does not exist, cannot be read, holds no Python, or lies in ``out``.
+    """
+    top = _absolute(src)
+    if not top.exists():
+        raise UsageError(f"{src}: no such file or folder")
+    if out is not None:
+        _keep_apart(src, top, out)
+    package = _outermost_package(top)
+    if package is None and top.is_file():
+        if top.suffix != ".py":
+            raise UsageError(f"{src}: not a Python file; name a .py file or a folder")
+        return SourceTree(top.parent, (SourceFile(PurePosixPath(top.name), top, named=True),))
+
+    start, root = (package, package.parent) if package else (top, top)
+    walk = _Walk(start, root, top, out, exclude)
+    files = sorted(walk.folder(start, (start.resolve(),)), key=lambda file: file.path)
+    tree = SourceTree(root, tuple(files), tuple(sorted(walk.diagnostics)))
+    if not any(file.named and file.path.suffix == ".py" for file in files):
+        reason = f" ({walk.diagnostics[0]})" if walk.diagnostics else ""
+        raise UsageError(f"{src}: holds no .py file that is not left out{reason}")
+    return tree
+
+
+def _absolute(src: Path) -> Path:
+    """``src`` under its own name, also when it is a link: the name is what it is imported by."""
+    if src.name in ("", ".."):
+        return src.resolve()
+    return src.parent.resolve() / src.name
+
+
+def _keep_apart(src: Path, top: Path, out: Path) -> None:
+    target = out.resolve()
+    for place in (top, top.resolve()):
+        if place == target or target in place.parents:
+            raise UsageError(f"{src} lies in {out}: the twin needs a folder of its own, -o build")
+
+
+def _is_package(folder: Path) -> bool:
+    return (folder / "__init__.py").is_file()
+
+
+def _outermost_package(top: Path) -> Path | None:
+    folder = top if top.is_dir() else top.parent
+    if not _is_package(folder):
+        return None
+    while folder != folder.parent and _is_package(folder.parent):
+        folder = folder.parent
+    return folder
+
+
+class _Walk:
+    """One walk over a source tree; collects diagnostics as it goes."""
+
+    def __init__(
+        self, start: Path, root: Path, top: Path, out: Path | None, exclude: tuple[str, ...]
+    ) -> None:
+        import pathspec
+
+        self.root = root
+        self.top = top
+        self.bounds = start.resolve()
+        self.out = out.resolve() if out is not None else None
+        self.exclude = pathspec.GitIgnoreSpec.from_lines(exclude)
+        self.copies: Counter[Path] = Counter()
+        self.diagnostics: list[Diagnostic] = []
+
+    def folder(self, folder: Path, chain: tuple[Path, ...]) -> Iterator[SourceFile]:
+        """The files in ``folder``; ``chain`` holds the real folders that led here."""
+        if not os.access(folder, os.R_OK | os.X_OK):
+            self.report(folder, Code.NO_PERMISSION, "the folder may not be read, left out")
+            return
+        for path in sorted(folder.iterdir()):
+            if self.left_out(path) or (path.is_symlink() and not self.followed(path, chain)):
+                continue
+            mode = path.stat().st_mode
+            if stat.S_ISDIR(mode):
+                if not self.is_output(real := path.resolve()):
+                    yield from self.folder(path, (*chain, real))
+            elif not stat.S_ISREG(mode):
+                self.report(path, Code.NOT_A_FILE, "a pipe, socket or device, left out")
+            elif not os.access(path, os.R_OK):
+                self.report(path, Code.NO_PERMISSION, "the file may not be read, left out")
+            else:
+                yield SourceFile(
+                    PurePosixPath(path.relative_to(self.root)),
+                    path,
+                    named=path == self.top or self.top in path.parents,
+                )
+
+    def left_out(self, path: Path) -> bool:
+        name = path.name
+        is_folder = path.is_dir()
+        if is_folder or name.startswith("."):
+            # A package that is called `build` is code; the folder that a build makes is not.
+            code = is_folder and _is_package(path) and _is_package(path.parent)
+            if name in _LEFT_OUT and not code:
+                return True
+        elif name.endswith((".pyc", ".pyo")):
+            return True
+        relative = path.relative_to(self.root).as_posix()
+        return self.exclude.match_file(relative + "/" if is_folder else relative)
+
+    def is_output(self, real: Path) -> bool:
+        return real == self.out or (real / STATE_FOLDER / "manifest.json").is_file()
+
+    def followed(self, link: Path, chain: tuple[Path, ...]) -> bool:
+        """Whether the link leads to a place of the tree that can be mirrored here."""
+        try:
+            target = link.resolve(strict=True)
+        except (OSError, RuntimeError):  # RuntimeError: a loop, before Python 3.13
+            self.report(link, Code.LINK, "the link leads nowhere, left out")
+            return False
+        if self.out is not None and (target == self.out or self.out in target.parents):
+            return False
+        if self.bounds not in (target, *target.parents):
+            self.report(
+                link,
+                Code.LINK,
+                f"the link leads out of the source tree, to {link.readlink()}, left out",
+                "Put a copy in its place, or name it under `exclude`.",
+            )
+            return False
+        if target in chain or any(target in place.parents for place in chain):
+            self.report(link, Code.LINK, "the link leads around, to a folder it lies in, left out")
+            return False
+        self.copies[target] += 1
+        if self.copies[target] > _MOST_COPIES:
+            self.report(link, Code.LINK, f"one of over {_MOST_COPIES} links to a place, left out")
+            return False
+        return True
+
+    def report(self, path: Path, code: Code, message: str, hint: str = "") -> None:
+        file = path.relative_to(self.root).as_posix()
+        self.diagnostics.append(Diagnostic(file, 0, code.id, message, hint))
