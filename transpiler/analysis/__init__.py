@@ -1,0 +1,1 @@
+"""Facts about the classes: which are modules, what is compiled, what that reads."""

@@ -1,0 +1,1 @@
+"""Reading sources: the files of a tree, their text, and what names mean across them."""
