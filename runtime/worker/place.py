@@ -1,0 +1,52 @@
+"""Which file and line of the tree an error means, and its first line that says something."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from dataclasses import dataclass
+
+from .imports import Tree
+
+# As TorchScript, Python's tracebacks and faulthandler write it.
+_LOCATION = re.compile(r'File "([^"]+)", line (\d+)')
+
+
+@dataclass(frozen=True)
+class Place:
+    """An error in words, with where it happened if that is a file of the tree."""
+
+    message: str
+    file: str | None = None
+    line: int = 0
+
+
+def of_error(error: BaseException, tree: Tree) -> Place:
+    """The place that an error names: TorchScript's own in the message, else the traceback's."""
+    found = of_text(str(error), tree)
+    if found is None and isinstance(error, SyntaxError) and tree.holds(error.filename or ""):
+        found = (error.filename or "", error.lineno or 0)
+    if found is None:
+        frames = traceback.extract_tb(error.__traceback__)
+        inside = [frame for frame in frames if tree.holds(frame.filename)]
+        found = (inside[-1].filename, inside[-1].lineno or 0) if inside else None
+    return Place(describe(error), *(found or (None, 0)))
+
+
+def of_text(text: str, tree: Tree) -> tuple[str, int] | None:
+    """The first file of the tree that ``text`` names, with the line."""
+    for file, line in _LOCATION.findall(text):
+        if tree.holds(file):
+            return file, int(line)
+    return None
+
+
+def describe(error: BaseException) -> str:
+    """One line: what the error says before it shows code, with its type if that says more."""
+    lines = (line.strip(" :\t") for line in str(error).splitlines())
+    first = next((line for line in lines if line and not _LOCATION.match(line)), "")
+    kind = type(error).__name__
+    if not first:
+        return kind
+    # TorchScript raises plain RuntimeErrors: the type tells nothing.
+    return first if kind in ("RuntimeError", "NotSupportedError") else f"{kind}: {first}"
