@@ -1,0 +1,1 @@
+"""What leaves the tool: the twin in OUT with its manifest, the diff, the report."""
