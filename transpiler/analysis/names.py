@@ -63,6 +63,8 @@ KNOWN: Mapping[str, str] = {
     ),
     **_spellings(("torch", "torch._tensor"), ("Tensor",)),
     **_spellings(("torch",), ("device", "dtype")),
+    **_spellings(("torch.compiler", "torch._dynamo"), ("disable",)),
+    **_spellings(("torch.compiler", "torch._dynamo"), ("disable",)),
     **_spellings(("torch.nn", "torch.nn.parameter"), ("Parameter", "Buffer")),
     **_spellings(("abc",), ("ABC", "ABCMeta", "abstractmethod")),
 }

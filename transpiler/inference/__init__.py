@@ -1,0 +1,1 @@
+"""TorchScript's types, and which expression, parameter or attribute has which."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from .project import Module, Project
-from .scopes import Binding, FunctionNode, Scope
+from .scopes import Binding, FunctionNode, ImportedModule, ImportedName, Scope
 
 
 @dataclass(frozen=True)
@@ -94,15 +94,6 @@ class Resolver:
                 return self.resolve(value, scope, module, before=before)
         return None
 
-    def dotted(self, name: str) -> Symbol:
-        """What an absolute dotted name leads to: the longest module in it, then its members."""
-        if name in self.known:
-            return External(name)
-        head, _, tail = name.rpartition(".")
-        if not head:
-            return ModuleName(name)
-        return self._member(self.dotted(head), tail)
-
     def _lookup(self, name: str, scope: Scope, module: Module, before: int | None) -> Symbol | None:
         for around in scope.enclosing():
             bindings = around.bindings.get(name, ())
@@ -122,14 +113,15 @@ class Resolver:
         fallback: Symbol | None = None
         for binding in reversed(list(bindings)):
             target = binding.target
-            if isinstance(target, str):
-                symbol: Symbol | None = self.dotted(target)
+            symbol: Symbol | None = None
+            if isinstance(target, ImportedModule):
+                return ModuleName(target.module)
+            if isinstance(target, ImportedName):
+                symbol = self._module_member(target.module, target.name)
             elif isinstance(target, ast.ClassDef | FunctionNode):
                 return Definition(module, scope, target)
             elif isinstance(target, ast.Name | ast.Attribute):
                 symbol = self.resolve(target, scope, module, before=binding.line)
-            else:
-                symbol = None
             if symbol is not None and not isinstance(symbol, Value):
                 return symbol
             value = target if isinstance(target, ast.expr) else None
@@ -151,7 +143,7 @@ class Resolver:
         return Value(symbol.module, None)
 
     def _module_member(self, name: str, attr: str) -> Symbol:
-        dotted = f"{name}.{attr}"
+        dotted = f"{name}.{attr}" if name else attr
         if dotted in self.known:
             return External(dotted)
         return self._attribute(name, attr) or self._submodule(dotted) or External(dotted)

@@ -15,15 +15,32 @@ FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True)
-class Binding:
-    """One way in which a scope gives a name a meaning.
+class ImportedModule:
+    """``import a.b as m``: the module of that absolute name."""
 
-    ``target`` is what the name stands for: an absolute dotted name of an import, the node of a
-    class or a function, the expression of an alias, or None for a value that is not followed.
-    """
+    module: str
+
+
+@dataclass(frozen=True)
+class ImportedName:
+    """``from a.b import c``: a member of the module of that absolute name."""
+
+    module: str
+    name: str
+
+
+Target: TypeAlias = ImportedModule | ImportedName | ast.ClassDef | FunctionNode | ast.expr | None
+"""What a binding stands for; None is a value that is not followed."""
+
+
+@dataclass(frozen=True)
+class Binding:
+    """One way in which a scope gives a name a meaning."""
 
     line: int
-    target: str | ast.ClassDef | FunctionNode | ast.expr | None
+    target: Target
+    at_runtime: bool = True
+    """False below ``if TYPE_CHECKING:``, which only type checkers see (PEP 484)."""
 
 
 @dataclass
@@ -43,7 +60,7 @@ class Scope:
     """Scopes of the classes and functions that are defined directly in this one."""
 
     def enclosing(self) -> Iterator[Scope]:
-        """Yield this scope and those in which Python looks next: class scopes are skipped (PEP 227)."""
+        """Yield this scope and those that Python asks next, without those of classes (PEP 227)."""
         yield self
         scope = self.parent
         while scope is not None:
@@ -82,13 +99,20 @@ class _Binder:
     def __init__(self, scope: Scope, package: str) -> None:
         self.scope = scope
         self.package = package
+        self.at_runtime = True
 
-    def bind(self, name: str, line: int, target: str | ast.AST | None) -> None:
-        assert target is None or isinstance(target, str | ast.ClassDef | FunctionNode | ast.expr)
-        self.scope.bindings.setdefault(name, []).append(Binding(line, target))
+    def bind(self, name: str, line: int, target: Target) -> None:
+        binding = Binding(line, target, self.at_runtime)
+        self.scope.bindings.setdefault(name, []).append(binding)
 
     def block(self, body: Sequence[ast.stmt]) -> None:
         for statement in body:
+            if isinstance(statement, ast.If) and _is_type_checking(statement.test):
+                outer, self.at_runtime = self.at_runtime, False
+                self.block(statement.body)
+                self.at_runtime = outer
+                self.block(statement.orelse)
+                continue
             self.statement(statement)
             for nested in _nested_blocks(statement):
                 self.block(nested)
@@ -98,7 +122,8 @@ class _Binder:
             case ast.Import():
                 for alias in node.names:
                     top = alias.name.partition(".")[0]
-                    self.bind(alias.asname or top, node.lineno, alias.name if alias.asname else top)
+                    module = alias.name if alias.asname else top
+                    self.bind(alias.asname or top, node.lineno, ImportedModule(module))
             case ast.ImportFrom():
                 self.import_from(node)
             case ast.ClassDef():
@@ -121,7 +146,7 @@ class _Binder:
             if alias.name == "*":
                 self.scope.stars.append(module)
             else:
-                target = f"{module}.{alias.name}" if module else alias.name
+                target = ImportedName(module, alias.name)
                 self.bind(alias.asname or alias.name, node.lineno, target)
 
     def child(self, node: ast.ClassDef | FunctionNode) -> Scope:
@@ -158,6 +183,11 @@ def _nested_blocks(node: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
         yield case.body
     yield getattr(node, "orelse", ())
     yield getattr(node, "finalbody", ())
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    name = test.attr if isinstance(test, ast.Attribute) else getattr(test, "id", None)
+    return name == "TYPE_CHECKING"
 
 
 def _stored_names(node: ast.stmt) -> Iterator[str]:

@@ -1,0 +1,165 @@
+"""Which methods of a module are compiled, and which functions they call."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from ..source.resolver import Definition, Resolver
+from ..source.scopes import FunctionNode
+from .classes import ClassInfo
+from .decorators import returns_argument
+from .names import word
+from .uses import UseFinder, Uses
+
+
+class Kind(Enum):
+    """How TorchScript takes a reached function."""
+
+    METHOD = "method"
+    STATIC = "static method"
+    CLASS = "class method"
+    PROPERTY = "property"
+    FUNCTION = "function"
+
+
+@dataclass(frozen=True)
+class Reached:
+    """A function that is compiled with a module."""
+
+    name: str
+    kind: Kind
+    owner: ClassInfo | None
+    """The class whose method it is; None for a function at module level."""
+
+    definition: Definition
+    reason: str
+    """Why it is compiled: ``entry point``, or ``self.norm in forward``."""
+
+    uses: Uses
+
+    @property
+    def node(self) -> FunctionNode:
+        """The function statement."""
+        assert isinstance(self.definition.node, FunctionNode)
+        return self.definition.node
+
+
+_LEFT_TO_PYTHON = frozenset({"ignore", "unused"})
+_ENTRY = frozenset({"export", "script_method"})
+
+_MARKERS = frozenset(
+    {
+        *_ENTRY,
+        *_LEFT_TO_PYTHON,
+        *("_overload", "_overload_method", "overload", "script"),
+        *("abstractmethod", "final", "override", "constant"),
+        "disable",  # of torch.compiler: it speaks to another compiler
+    }
+)
+"""Decorators that return the function itself, or that TorchScript knows."""
+
+_KINDS = {"staticmethod": Kind.STATIC, "classmethod": Kind.CLASS, "property": Kind.PROPERTY}
+
+
+class Reach:
+    """Follows calls from a module's entry points."""
+
+    def __init__(self, resolver: Resolver) -> None:
+        self.resolver = resolver
+        self.uses = UseFinder(resolver)
+
+    def of(self, info: ClassInfo) -> list[Reached]:
+        """All that is compiled with an instance of the class, entry points first."""
+        found: dict[Definition, Reached] = {}
+        pending = list(self._entry_points(info))
+        while pending:
+            reached = pending.pop(0)
+            if reached.definition in found:
+                continue
+            found[reached.definition] = reached
+            pending.extend(self._from(info, reached))
+        return list(found.values())
+
+    def decorators(self, function: Definition) -> Iterator[tuple[ast.expr, str | None]]:
+        """Each decorator of a function with the tool's word for it, None for a foreign one."""
+        node = function.node
+        for decorator in node.decorator_list:
+            name = decorator.func if isinstance(decorator, ast.Call) else decorator
+            symbol = self.resolver.resolve(
+                name, function.scope, function.module, before=node.lineno
+            )
+            if symbol is None and isinstance(name, ast.Name):
+                yield decorator, name.id  # a builtin
+            elif isinstance(name, ast.Attribute) and name.attr in ("setter", "getter", "deleter"):
+                yield decorator, "property"
+            else:
+                yield decorator, word(symbol)
+
+    def foreign_decorator(self, function: Definition) -> ast.expr | None:
+        """The first decorator that TorchScript would silently drop, though it may do something."""
+        known = _MARKERS | _KINDS.keys()
+        for decorator, name in self.decorators(function):
+            if name not in known and not self._is_identity(decorator, function):
+                return decorator
+        return None
+
+    def _is_identity(self, decorator: ast.expr, function: Definition) -> bool:
+        called = isinstance(decorator, ast.Call)
+        name = decorator.func if isinstance(decorator, ast.Call) else decorator
+        found = self.resolver.resolve(name, function.scope, function.module)
+        if not isinstance(found, Definition) or not isinstance(found.node, FunctionNode):
+            return False
+        return returns_argument(found.node, called=called)
+
+    def _entry_points(self, info: ClassInfo) -> Iterator[Reached]:
+        names = dict.fromkeys(["forward"])
+        for ancestor in info.classes():
+            if ancestor.module.file is not None:
+                names.update(dict.fromkeys(ancestor.functions))
+        for name in names:
+            found = info.lookup(name)
+            if found is None:
+                continue
+            words = self._words(_method(*found))
+            if name == "forward":
+                reason = "entry point"
+            elif words & _ENTRY:
+                reason = "exported"
+            else:
+                continue
+            yield from self._method(name, found, reason, words)
+
+    def _from(self, info: ClassInfo, reached: Reached) -> Iterator[Reached]:
+        where = reached.name
+        for name in reached.uses.reads:
+            found = info.lookup(name)
+            if found is not None:
+                words = self._words(_method(*found))
+                yield from self._method(name, found, f"self.{name} in {where}", words)
+        for function in reached.uses.functions:
+            words = self._words(function)
+            if not words & _LEFT_TO_PYTHON:
+                in_class = isinstance(function.scope.node, ast.ClassDef)
+                kind = Kind.STATIC if in_class else Kind.FUNCTION
+                reason = f"{function.node.name}() in {where}"
+                uses = self.uses.of(function)
+                yield Reached(function.node.name, kind, None, function, reason, uses)
+
+    def _method(
+        self, name: str, found: tuple[ClassInfo, FunctionNode], reason: str, words: frozenset[str]
+    ) -> Iterator[Reached]:
+        if words & _LEFT_TO_PYTHON:
+            return
+        kind = next((_KINDS[w] for w in words if w in _KINDS), Kind.METHOD)
+        definition = _method(*found)
+        yield Reached(name, kind, found[0], definition, reason, self.uses.of(definition))
+
+    def _words(self, function: Definition) -> frozenset[str]:
+        return frozenset(name for _, name in self.decorators(function) if name is not None)
+
+
+def _method(owner: ClassInfo, node: FunctionNode) -> Definition:
+    return Definition(owner.module, owner.definition.body_scope, node)

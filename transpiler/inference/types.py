@@ -1,0 +1,64 @@
+"""TorchScript's types as data.
+
+https://docs.pytorch.org/docs/stable/jit_language_reference.html#types lists them. Those that need
+a class of the program (script classes, NamedTuple, Enum, modules) are not among these: TorchScript
+works them out from the values at compilation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Type:
+    """A type constructor and its arguments: ``Type("List", (Type("int"),))``."""
+
+    name: str
+    args: tuple[Type, ...] = ()
+
+    def __str__(self) -> str:
+        if not self.args:
+            return self.name
+        return f"{self.name}[{', '.join(map(str, self.args))}]"
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether None is one of its values."""
+        return self.name == "Optional" or (self.name == "Union" and NONE in self.args)
+
+    def names(self) -> Iterator[str]:
+        """Every type constructor in it, outermost first."""
+        yield self.name
+        for argument in self.args:
+            yield from argument.names()
+
+
+TENSOR = Type("Tensor")
+INT = Type("int")
+FLOAT = Type("float")
+BOOL = Type("bool")
+STR = Type("str")
+COMPLEX = Type("complex")
+DEVICE = Type("device")
+DTYPE = Type("dtype")
+NONE = Type("None")
+
+SCALARS = {t.name: t for t in (INT, FLOAT, BOOL, STR, COMPLEX)}
+
+
+def optional(of: Type) -> Type:
+    """``Optional[of]``, without nesting it."""
+    return of if of.is_optional or of == NONE else Type("Optional", (of,))
+
+
+def union(members: tuple[Type, ...]) -> Type:
+    """The union of some types; with None in it, and one other, an Optional."""
+    distinct = tuple(dict.fromkeys(members))
+    others = tuple(t for t in distinct if t != NONE)
+    if len(distinct) == 1:
+        return distinct[0]
+    if len(others) == 1:
+        return optional(others[0])
+    return Type("Union", distinct)
