@@ -40,8 +40,8 @@ def literal_type(expression: ast.expr) -> Type | None:
             element = _common(elements)
             return Type("List", (element,)) if element is not None else None
         case ast.Dict(keys=keys, values=values):
-            key, value = _common(keys), _common(values)
-            return Type("Dict", (key, value)) if key is not None and value is not None else None
+            pair = [t for t in (_common(keys), _common(values)) if t is not None]
+            return Type("Dict", tuple(pair)) if len(pair) == 2 else None
     return None
 
 
