@@ -1,0 +1,1 @@
+"""Text templates, data only: what the transpiler prints and writes around what it generates."""

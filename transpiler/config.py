@@ -19,8 +19,8 @@ from __future__ import annotations
 import difflib
 import re
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +73,10 @@ class Config:
     exclude: tuple[str, ...] = ()
     models: tuple[ModelSpec, ...] = ()
     limits: Limits = Limits()
+
+    def extended(self, exclude: Sequence[str], models: Sequence[ModelSpec]) -> Config:
+        """These settings and what the command line adds."""
+        return replace(self, exclude=(*self.exclude, *exclude), models=(*self.models, *models))
 
 
 def load(src: Path, file: Path | None = None) -> Config:

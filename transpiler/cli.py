@@ -1,0 +1,134 @@
+"""The command line. Its callees import late what is slow to import: libcst, black, rich, jinja2."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from . import config as configuration
+from .api import Request, read, run
+from .diagnostics import OutputError, UsageError
+from .emit import diff as differences
+from .emit import progress, report
+from .emit import write as output
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command("jit-transpile", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("src", type=_FILE)
+@click.option("-o", "--out", type=_FILE, metavar="OUT", help="Folder of the twin; made if missing.")
+@click.option("--diff", is_flag=True, help="Print what would change in SRC; write nothing.")
+@click.option(
+    "--check", is_flag=True, help="Exit with 1 when OUT is not up to date; write nothing."
+)
+@click.option("--no-compile", is_flag=True, help="Do not build and compile; runs no code of SRC.")
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    metavar="PKG.MOD:FACTORY[=OUT.pt]",
+    help="Build this model, compile it and save it. OUT.pt is relative to the working directory.",
+)
+@click.option(
+    "--exclude",
+    multiple=True,
+    metavar="PATTERN",
+    help="Leave out what matches, as in .gitignore; may be repeated.",
+)
+@click.option("--strict", is_flag=True, help="Exit with 1 when there is anything to report.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes. [default: all CPUs]")
+@click.option("-q", "--quiet", is_flag=True, help="Print only findings and errors.")
+@click.option(
+    "--config",
+    type=_FILE,
+    metavar="FILE",
+    help="Read [tool.jit-transpile] here. [default: the nearest pyproject.toml]",
+)
+@click.version_option(None, "--version", package_name="jit-transpile")
+def main(
+    src: Path,
+    out: Path | None,
+    diff: bool,
+    check: bool,
+    no_compile: bool,
+    models: tuple[str, ...],
+    exclude: tuple[str, ...],
+    strict: bool,
+    jobs: int | None,
+    quiet: bool,
+    config: Path | None,
+) -> None:
+    """Write to OUT a twin of SRC (a folder, a package or one file) whose PyTorch modules compile
+    to TorchScript. SRC is not touched.
+
+    Exit status: 0 done; 1 something that was asked for did not work; 2 wrong usage or
+    configuration.
+    """
+    try:
+        settings = configuration.load(src, config)
+        settings = settings.extended(exclude, [configuration.parse_model(text) for text in models])
+        request = Request(src, out, settings, jobs, progress.chosen(quiet))
+        if diff or check:
+            good = _look(request, diff=diff, check=check, strict=strict, quiet=quiet)
+        else:
+            good = _write(request, compile=not no_compile, strict=strict, quiet=quiet)
+    except UsageError as error:
+        _stop(f"Error: {error}", 2)
+    except OutputError as error:
+        _stop(f"Error: {error}", 1)
+    except KeyboardInterrupt:
+        _stop("Interrupted.", 130)
+    except BrokenPipeError:
+        # The reader of the diff has seen enough; what is buffered must not be flushed to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        _stop(f"Error: {error.filename or src}: {error.strerror or error}", 1)
+    sys.exit(0 if good else 1)
+
+
+def _write(request: Request, *, compile: bool, strict: bool, quiet: bool) -> bool:
+    """Write the twin; whether all that was asked for worked."""
+    start = time.perf_counter()
+    done = run(request, compile=compile)
+    text = report.summary(
+        done.twin,
+        out=request.out,
+        written=done.written,
+        worker=done.worker,
+        seconds=time.perf_counter() - start,
+        quiet=quiet,
+    )
+    click.echo(text, err=True, nl=False)
+    failed = done.worker is not None and done.worker.model_failures
+    return not failed and not (strict and report.findings(done.twin, done.worker))
+
+
+def _look(request: Request, *, diff: bool, check: bool, strict: bool, quiet: bool) -> bool:
+    """Show the diff, compare OUT with the twin, or both; whether all is as it should be."""
+    if check and request.out is None:
+        raise UsageError("what shall be checked? Name the folder with -o OUT")
+    start = time.perf_counter()
+    _, twin = read(request)
+    if diff:
+        differences.show(differences.unified(twin))
+    stale = False
+    if check and request.out is not None:
+        found = output.check(request.out, twin)
+        stale = bool(found)
+        for line in report.changes(request.out, found):
+            click.echo(line, err=True)
+    text = report.summary(twin, seconds=time.perf_counter() - start, quiet=quiet)
+    click.echo(text, err=True, nl=False)
+    return not stale and not (strict and report.findings(twin))
+
+
+def _stop(message: str, status: int) -> NoReturn:
+    click.echo(message, err=True)
+    sys.exit(status)

@@ -1,0 +1,85 @@
+"""What a run tells at its end: the findings, sorted by file, and the summary."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..diagnostics import Diagnostic
+from ..twin import Twin
+from .write import Written
+
+if TYPE_CHECKING:
+    from ..worker import WorkerReport
+
+_NAMES_AT_MOST = 20
+
+
+def findings(twin: Twin, worker: WorkerReport | None = None) -> tuple[Diagnostic, ...]:
+    """All diagnostics of a run, each once, sorted by file and line."""
+    found = {*twin.diagnostics, *(d for record in twin.classes for d in record.diagnostics)}
+    if worker is not None:
+        found.update(worker.failed, worker.model_failures)
+    return tuple(sorted(found))
+
+
+def summary(
+    twin: Twin,
+    *,
+    out: Path | None = None,
+    written: Written | None = None,
+    worker: WorkerReport | None = None,
+    seconds: float,
+    quiet: bool = False,
+) -> str:
+    """The closing text. ``written`` is None when nothing was to be written; ``quiet`` leaves only
+    the findings.
+    """
+    import jinja2
+
+    environment = jinja2.Environment(
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # plain text, for a terminal
+    )
+    environment.filters["counted"] = _counted
+    text = resources.files("jit_transpile.templates").joinpath("summary.txt.jinja").read_text()
+    skipped: dict[str, list[str]] = defaultdict(list)
+    for name, reason in worker.skipped if worker else ():
+        skipped[reason].append(name)
+    rewritten = sum(record.rewritten for record in twin.classes)
+    return environment.from_string(text).render(
+        diagnostics=findings(twin, worker),
+        skipped=skipped,
+        most=_NAMES_AT_MOST,
+        out=out,
+        files=len(twin.files),
+        rewritten_files=sum(file.content is not None for file in twin.files),
+        written=written,
+        rewritten=rewritten,
+        kept=len(twin.classes) - rewritten,
+        worker=worker,
+        failed=len(worker.failed) + len(worker.model_failures) if worker else 0,
+        seconds=seconds,
+        quiet=quiet,
+    )
+
+
+def changes(out: Path, found: Written) -> Iterator[str]:
+    """The lines of ``--check``: what a run would change in ``out``."""
+    if found.pending:
+        yield f"would finish an interrupted run in {out}"
+    for path in found.new:
+        yield f"would write {out / path}"
+    for path in found.rewritten:
+        yield f"would rewrite {out / path}"
+    for path in found.removed:
+        yield f"would remove {out / path}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
