@@ -1,0 +1,29 @@
+"""The runtime of generated TorchScript classes: modules that are eager until they are compiled."""
+
+from .attribute import Attribute
+from .compilation import compile
+from .constant import constant
+from .decorators import Final, export, ignore, script_method, unused
+from .errors import AttributeTypeWarning, CompilationError
+from .metaclass import script_metaclass
+from .script_module import ScriptModule
+from .serialization import code, graph, load, save
+
+__all__ = [
+    "Attribute",
+    "AttributeTypeWarning",
+    "CompilationError",
+    "Final",
+    "ScriptModule",
+    "code",
+    "compile",
+    "constant",
+    "export",
+    "graph",
+    "ignore",
+    "load",
+    "save",
+    "script_metaclass",
+    "script_method",
+    "unused",
+]

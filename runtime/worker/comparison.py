@@ -21,6 +21,8 @@ from typing import Any
 
 import torch
 
+from .place import Finding
+
 Flat = list[tuple[str, Any]]
 
 TOLERANCE = {"float64": 1e-9, "float32": 1e-5, "float16": 4e-3, "bfloat16": 3e-2}
@@ -28,7 +30,7 @@ TOLERANCE = {"float64": 1e-9, "float32": 1e-5, "float16": 4e-3, "bfloat16": 3e-2
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.device, torch.dtype)
 
 
-class Incomparable(TypeError):
+class Incomparable(Finding):
     """A value that is neither a tensor, nor a plain value, nor a container of such."""
 
 

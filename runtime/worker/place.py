@@ -12,6 +12,10 @@ from .imports import Tree
 _LOCATION = re.compile(r'File "([^"]+)", line (\d+)')
 
 
+class Finding(Exception):
+    """What a check itself found out: its text says all."""
+
+
 @dataclass(frozen=True)
 class Place:
     """An error in words, with where it happened if that is a file of the tree."""
@@ -49,4 +53,5 @@ def describe(error: BaseException) -> str:
     if not first:
         return kind
     # TorchScript raises plain RuntimeErrors: the type tells nothing.
-    return first if kind in ("RuntimeError", "NotSupportedError") else f"{kind}: {first}"
+    plain = isinstance(error, Finding) or kind in ("RuntimeError", "NotSupportedError")
+    return first if plain else f"{kind}: {first}"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import random
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,7 @@ from torch import nn
 from .. import compile, load, save
 from .comparison import Flat, Incomparable, difference, flatten
 from .imports import Tree, resolve
+from .place import Finding
 
 CALLS = 3
 """The profiling executor runs other code in its first, second and third call."""
@@ -22,11 +25,11 @@ CALLS = 3
 _OF_TORCH = frozenset(vars(nn.Module()))
 
 
-class Differs(Exception):
+class Differs(Finding):
     """The compiled twin computes something else than the eager model."""
 
 
-class ImportedElsewhere(Exception):
+class ImportedElsewhere(Finding):
     """A module of the tree was imported from another place."""
 
 
@@ -40,25 +43,32 @@ class Job:
     def check_class(self, module: str, qualname: str) -> None:
         """Build and compile a class whose constructor needs no argument.
 
-        The meta device costs no memory and no time for weights. Constructors that compute with
-        their weights fail there, so a failure counts only when the CPU gives one as well.
+        The meta device costs no memory and no time for weights. What computes with its weights
+        fails there, and is tried on the CPU.
         """
         self.stage("build")
         cls = resolve(f"{module}:{qualname}")
         self._guard()
         try:
-            self._build_and_compile(cls, "meta")
+            model = self._build_on("meta", cls)
         except Exception:
-            self._build_and_compile(cls, "cpu")
+            model = self._build_on("cpu", cls)
+        self.stage("compile")
+        try:
+            compile(model)
+        except Exception as error:
+            # Only what has to do with the device is tried again: after another failure, torch
+            # keeps the half-made type, and says of the next instance that it redefines a method.
+            if not re.search(r"\bmeta\b", str(error)):
+                raise
+            compile(self._build_on("cpu", cls))
 
-    def _build_and_compile(self, cls: Any, device: str) -> None:
-        self.stage("build")
+    def _build_on(self, device: str, cls: Any) -> nn.Module:
         seed(0)
         with torch.device(device):
             model = _as_module(cls())
         self._guard()
-        self.stage("compile")
-        compile(model)
+        return model
 
     def run_reference(self, factory: str, args: dict[str, Any], example: str, folder: str) -> None:
         """Run the eager model of the source, and leave what it computes in ``folder``."""
@@ -86,9 +96,7 @@ class Job:
         model = self._build(factory, args)
         if folder:
             state = torch.load(Path(folder, "state.pt"), weights_only=False)
-            _expect(
-                flatten(list(state), "state_dict"), flatten(list(model.state_dict()), "state_dict")
-            )
+            _expect_keys(list(state), list(model.state_dict()))
             model.load_state_dict(state)
         self.stage("compile")
         compiled = compile(model)
@@ -104,6 +112,8 @@ class Job:
 
     def _build(self, factory: str, args: dict[str, Any]) -> nn.Module:
         self.stage("build")
+        # What the model before has left in cycles must not count against this one's memory.
+        gc.collect()
         make: Any = resolve(factory)
         self._guard()
         seed(0)
@@ -115,8 +125,9 @@ class Job:
         reference = torch.load(Path(folder, "reference.pt"), weights_only=False)
         expected: Flat = reference["record"]
         _expect(expected, record(compiled, folder))
+        modules = dict(compiled.named_modules())
         for (path, name), value in reference["attributes"].items():
-            _expect(value, _attribute(compiled.get_submodule(path), path, name))
+            _expect(value, _attribute(modules[path], path, name))
         if loaded is not None:
             # A file lists buffers in its state_dict that are not persistent.
             paths = {path for path, _ in expected}
@@ -206,6 +217,15 @@ def _expect(expected: Flat, actual: Flat, when: str = "") -> None:
     reason = difference(expected, actual)
     if reason:
         raise Differs(when + reason)
+
+
+def _expect_keys(expected: list[str], actual: list[str]) -> None:
+    if expected == actual:
+        return
+    missing = [key for key in expected if key not in actual]
+    added = [key for key in actual if key not in expected]
+    parts = [f"lacks {key}" for key in missing[:1]] + [f"adds {key}" for key in added[:1]]
+    raise Differs(f"the twin's state_dict {' and '.join(parts) or 'has another order of keys'}")
 
 
 def _as_module(value: object) -> nn.Module:

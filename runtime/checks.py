@@ -1,0 +1,140 @@
+"""What TorchScript compiles in silence and runs otherwise than Python does is refused here."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from torch import nn
+
+from .errors import CompilationError
+from .torch_internals import CppModule, script_functions
+
+# Decorators that leave the function as it is.
+_MARKERS = {"abstractmethod", "export", "final", "ignore", "override", "script_method", "unused"}
+
+
+def is_torchs_own(thing: Any) -> bool:
+    """Whether a class or function is defined by torch itself."""
+    module = getattr(thing, "__module__", None) or ""
+    return module == "torch" or module.startswith("torch.")
+
+
+def check_function(fn: Any) -> None:
+    """Refuse a wrapped function: TorchScript would compile the inner one and drop the wrapper."""
+    function = inspect.unwrap(fn, stop=lambda f: not hasattr(f, "__wrapped__"))
+    if function is fn or getattr(fn, "__wrapped__", None) is None or is_torchs_own(function):
+        return
+    if hasattr(fn, "__script_if_tracing_wrapper"):
+        return  # torch compiles the original by design
+    wrappers = " and ".join(f"@{d}" for d in _decorators(function)) or "a wrapper"
+    raise CompilationError(
+        f"{_place(function)}: {function.__qualname__} is wrapped by {wrappers}, which TorchScript "
+        "would silently drop. Do what the decorator does inside the function, or mark the function "
+        "with @torch.jit.ignore."
+    )
+
+
+def _decorators(function: Any) -> list[str]:
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError):
+        return []
+    definition = tree.body[0]
+    found = getattr(definition, "decorator_list", [])
+    names = [ast.unparse(decorator) for decorator in found]
+    return [n for n in names if n.split("(")[0].split(".")[-1] not in _MARKERS]
+
+
+def _place(function: Any) -> str:
+    code = inspect.unwrap(function).__code__
+    return f"{code.co_filename}:{code.co_firstlineno}"
+
+
+class CompiledCodeCheck:
+    """Looks through compiled code, each type and function once."""
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+        self._functions: dict[str, Any] = {}
+
+    def check_module(self, module: nn.Module, cpp: CppModule) -> None:
+        """Check each compiled method of a module, and the functions that these call.
+
+        Raises CompilationError with file and line.
+        """
+        kind = cpp._type().qualified_name()
+        for name in cpp._method_names():
+            method = getattr(type(module), name, None)
+            if not self._is_new(f"{kind}.{name}") or method is None or is_torchs_own(method):
+                continue
+            compiled = cpp._get_method(name)
+            _check_defaults(compiled.schema, compiled.graph, method)
+            self._check_graph(compiled.graph)
+
+    def _check_graph(self, graph: Any) -> None:
+        _check_identity(graph)
+        for function in self._called(graph):
+            _check_defaults(function.schema, function.graph, None)
+            self._check_graph(function.graph)
+
+    def _called(self, graph: Any) -> Iterator[Any]:
+        for call in graph.findAllNodes("prim::CallFunction"):
+            name = next(call.inputs()).type().str()
+            if name.startswith("__torch__.torch.") or not self._is_new(name):
+                continue
+            if name not in self._functions:
+                self._functions = script_functions()
+            if name in self._functions:
+                yield self._functions[name]
+
+    def _is_new(self, name: str) -> bool:
+        if name in self._seen:
+            return False
+        self._seen.add(name)
+        return True
+
+
+def _check_defaults(schema: Any, graph: Any, method: Any) -> None:
+    for argument in schema.arguments:
+        if (
+            argument.type.kind() == "TensorType"
+            and argument.has_default_value()
+            and argument.default_value is None
+        ):
+            place = _place_in(graph) if method is None else _place(method)
+            raise CompilationError(
+                f"{place}: parameter '{argument.name}' of {schema.name} defaults to None but is a "
+                "Tensor to TorchScript, for which it would never be None. Annotate it: "
+                f"{argument.name}: Optional[Tensor] = None."
+            )
+
+
+def _check_identity(graph: Any) -> None:
+    for operator, python in (("aten::__is__", "=="), ("aten::__isnot__", "!=")):
+        for node in graph.findAllNodes(operator):
+            if all(_is_enum(value.type()) for value in node.inputs()):
+                raise CompilationError(
+                    f"{_place_of(node)}: members of an Enum are compared by identity, which is "
+                    f"always false once compiled. Write `{python}`."
+                )
+
+
+def _is_enum(type: Any) -> bool:
+    if type.kind() == "OptionalType":
+        type = type.getElementType()
+    return bool(type.kind() == "EnumType")
+
+
+def _place_of(node: Any) -> str:
+    found = re.search(r'File "(.+)", line (\d+)', node.sourceRange())
+    return f"{found[1]}:{found[2]}" if found else "in compiled code"
+
+
+def _place_in(graph: Any) -> str:
+    places = (_place_of(node) for node in graph.nodes())
+    return next((p for p in places if p != "in compiled code"), "in compiled code")

@@ -1,0 +1,218 @@
+"""`compile(module)`: a tree of modules becomes TorchScript, children first, all of it or none."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+from torch import nn
+
+from .checks import CompiledCodeCheck, check_function
+from .compiled_state import (
+    adopt,
+    carried_state,
+    freeze_names,
+    is_compiled,
+    mark_called_by,
+    twin_of,
+    with_children,
+)
+from .declarations import Declarations, class_annotations, shown_to_torch
+from .errors import CompilationError
+from .metaclass import is_twin
+from .torch_internals import (
+    ConcreteType,
+    CppModule,
+    add_method,
+    create_script_module,
+    intercepted,
+    interface_methods,
+    without_deprecation_warnings,
+)
+
+M = TypeVar("M", bound=nn.Module)
+
+
+@dataclass
+class Built:
+    """What became of one module, before any module of the tree is changed."""
+
+    original: nn.Module
+    result: nn.Module  # a twin itself, which is compiled in place; a script module for others
+    cpp: CppModule
+    concrete_type: ConcreteType
+    children: dict[str, nn.Module]
+    reads: dict[str, list[tuple[nn.Module, str]]]
+
+
+class Compilation:
+    """One run over a tree of modules.
+
+    Everything is built beside the modules, and `commit` then puts it in their place: a run that
+    fails has changed nothing.
+    """
+
+    def __init__(self) -> None:
+        self._built: dict[int, Built] = {}
+        self._in_progress: list[nn.Module] = []
+        self._check = CompiledCodeCheck()
+
+    def build(self, module: nn.Module, methods: list[str] | None = None) -> nn.Module:
+        """Compile a module after its children, and return what stands for it in compiled code.
+
+        `methods` are compiled beside the module's own entry points, for an interface asks for them.
+        """
+        if is_compiled(module):
+            return module
+        if not is_twin(module) and hasattr(module, "__prepare_scriptable__"):
+            prepared: Any = module
+            module = prepared.__prepare_scriptable__()
+        if any(module is other for other in self._in_progress):
+            raise CompilationError(
+                f"{type(module).__name__} contains itself as a submodule; TorchScript has no "
+                "cycles. Keep the reference to a parent in a list: self.parent = [parent]."
+            )
+        built = self._built.get(id(module))
+        if built is None:
+            self._in_progress.append(module)
+            try:
+                built = self._built[id(module)] = self._compile(module)
+            finally:
+                self._in_progress.pop()
+        for name in methods or ():
+            if not built.cpp._has_method(name):
+                add_method(module, name, built.concrete_type)
+        return built.result
+
+    def _compile(self, module: nn.Module) -> Built:
+        _refuse_backward_hooks(module)
+        annotations = class_annotations(type(module))
+        children = {
+            name: child and self.build(child, interface_methods(annotations.get(name)))
+            for name, child in module._modules.items()
+        }
+        if is_twin(module):
+            declarations = Declarations(module)
+            script_module = self._create(module, declarations, children)
+            reads = declarations.reads
+        else:
+            script_module, reads = _create_library_module(module, children), {}
+        built = Built(
+            original=module,
+            result=module if is_twin(module) else script_module,
+            cpp=script_module._c,
+            concrete_type=script_module._concrete_type,
+            children=dict(script_module._modules.items()),
+            reads=reads,
+        )
+        self._check.check_module(module, built.cpp)
+        return built
+
+    def _create(
+        self, module: nn.Module, declarations: Declarations, children: dict[str, nn.Module | None]
+    ) -> Any:
+        with shown_to_torch(module, declarations, children):
+            try:
+                return create_script_module(module)
+            except Exception as error:
+                reasons = [
+                    f"@constant {type(module).__name__}.{name} could not be evaluated: {reason!r}"
+                    for name, reason in declarations.failed.items()
+                    if name in str(error)
+                ]
+                if reasons:
+                    raise CompilationError("\n".join([str(error), *reasons])) from error
+                raise
+
+    def pending(self, module: nn.Module) -> Built | None:
+        """What was built for a module in this run; None while its turn has not come or lasts."""
+        return self._built.get(id(module))
+
+    def is_in_progress(self, module: nn.Module) -> bool:
+        """Whether the module is being compiled now, so that torch must not find it compiled."""
+        return any(module is other for other in self._in_progress)
+
+    def commit(self) -> None:
+        """Make every twin of the tree compiled."""
+        for built in self._built.values():
+            if is_twin(built.original):
+                adopt(built.original, built.cpp, built.concrete_type, built.children)
+            for child in filter(is_twin, built.children.values()):
+                mark_called_by(child, built.original)
+        for built in self._built.values():
+            for constant, reads in built.reads.items():
+                reader = f"{type(built.original).__name__}.{constant}"
+                for module, name in reads:
+                    target = self._built.get(id(module))
+                    freeze_names(module if target is None else target.result, {name: reader})
+
+
+def _create_library_module(module: nn.Module, children: dict[str, nn.Module | None]) -> Any:
+    """Script a module of a library, as torch does, with its compiled children in their places."""
+    script_module = create_script_module(with_children(module, children))
+    for name in carried_state(module):
+        script_module.__dict__[name] = module.__dict__[name].copy()
+    return script_module
+
+
+def _refuse_backward_hooks(module: nn.Module) -> None:
+    if module._backward_hooks or module._backward_pre_hooks:
+        raise CompilationError(
+            f"{type(module).__name__} has backward hooks, which compiled code would not run: "
+            "gradients would differ. Remove them before compilation, or hook tensors instead."
+        )
+
+
+# Compilation patches torch and the modules at work, so one thread compiles at a time.
+_lock = threading.RLock()
+_current: Compilation | None = None
+
+
+def compile(module: M) -> M:
+    """Compile a module and what it contains, in place, and return it. Twice is as once.
+
+    Library modules within become what `torch.jit.script` makes of them, and a library module
+    itself is returned as that. Raises CompilationError for what would compile to something else
+    than eager computes, and torch's own errors; the module is then as it was, and usable.
+    """
+    global _current
+    if not isinstance(module, nn.Module):
+        if isinstance(module, torch.jit.ScriptFunction):
+            return module
+        raise TypeError(f"compile takes a module, not {type(module).__name__}")
+    if is_compiled(module):
+        return module
+    with _lock:
+        if _current is not None:  # a module that is met while another compiles
+            return _current.build(module)  # type: ignore[return-value]
+        _current = Compilation()
+        try:
+            with without_deprecation_warnings(), intercepted(check_function, twin_of):
+                result = _current.build(module)
+            _current.commit()
+        finally:
+            _current = None
+    return result  # type: ignore[return-value]
+
+
+def torch_state(module: nn.Module, name: str) -> Any:
+    """The module in C++ (`_c`) or its concrete type, for torch, which reads them: compile first.
+
+    While the module is being compiled it has none yet: AttributeError.
+    """
+    with _lock:
+        if _current is not None:
+            if _current.is_in_progress(module):
+                raise AttributeError(f"{type(module).__name__} is being compiled")
+            _current.build(module)
+            built = _current.pending(module)
+            if built is not None:
+                return built.cpp if name == "_c" else built.concrete_type
+        try:
+            compile(module)
+        except AttributeError as error:
+            # Python would take it for "there is no such attribute", and lose the reason.
+            raise CompilationError(f"{type(module).__name__} does not compile: {error}") from error
+        return module.__dict__[name]

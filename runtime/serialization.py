@@ -1,0 +1,63 @@
+"""Save, load and read compiled modules, whatever names the user's classes take."""
+
+from __future__ import annotations
+
+import os
+from typing import IO, Any
+
+import torch
+from torch import nn
+
+from .compilation import compile
+from .torch_internals import without_deprecation_warnings
+
+
+def save(module: Any, file: str | os.PathLike[str] | IO[bytes], **kwargs: Any) -> None:
+    """Compile a module if it is not, and write it to a path or a binary file.
+
+    Raises RuntimeError, with its name, when compiled code reaches an `@ignore`d method, for that
+    needs Python. Takes `_extra_files`. Source: `torch.jit.save`, without its warnings.
+    """
+    compiled = compile(module)
+    if isinstance(compiled, torch.jit.ScriptFunction):
+        with without_deprecation_warnings():
+            torch.jit.save(compiled, file, **kwargs)
+    elif isinstance(file, (str, os.PathLike)):
+        compiled._c.save(os.fspath(file), **kwargs)
+    else:
+        file.write(compiled._c.save_to_buffer(**kwargs))
+
+
+def load(
+    file: str | os.PathLike[str] | IO[bytes],
+    map_location: str | torch.device | None = None,
+    **kwargs: Any,
+) -> torch.jit.ScriptModule:
+    """Read what `save` wrote. Source: `torch.jit.load`, without its warnings."""
+    with without_deprecation_warnings():
+        loaded: torch.jit.ScriptModule = torch.jit.load(  # type: ignore[no-untyped-call]
+            file, map_location=map_location, **kwargs
+        )
+    return loaded
+
+
+def code(module: nn.Module, method: str = "forward") -> str:
+    """The compiled code of a method, as Python-like text. Source: `torch.jit.ScriptModule.code`."""
+    return str(_method(module, method).code)
+
+
+def graph(module: nn.Module, method: str = "forward") -> Any:
+    """The graph of a compiled method. Source: `torch.jit.ScriptModule.graph`."""
+    return _method(module, method).graph
+
+
+def _method(module: Any, name: str) -> Any:
+    compiled: Any = compile(module)
+    if isinstance(compiled, torch.jit.ScriptFunction):
+        return compiled
+    if not compiled._c._has_method(name):
+        known = ", ".join(compiled._c._method_names())
+        raise AttributeError(
+            f"{type(module).__name__} has no compiled method '{name}'; it has: {known or 'none'}."
+        )
+    return compiled._c._get_method(name)

@@ -1,0 +1,232 @@
+"""Every private function of torch that the runtime uses, behind a name that says what for.
+
+TorchScript is frozen, and these have not moved since 2019; should one move, it is mended here.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import torch
+from torch import nn
+from torch._jit_internal import (
+    copy_torchscript_modifier,
+    is_final,
+    is_ignored_fn,
+)
+from torch.jit import _script
+from torch.jit._state import _python_cu as _untyped_cu
+
+# torch._C is an extension module without types for most of what is used here.
+CppModule: TypeAlias = Any
+ConcreteType: TypeAlias = Any
+JitType: TypeAlias = Any
+
+# Untyped modules of torch.
+_recursive: Any = torch.jit._recursive
+_annotations: Any = torch.jit.annotations
+_python_cu: Any = _untyped_cu
+_Module: Any = nn.Module
+
+RecursiveScriptModule: Any = _script.RecursiveScriptModule
+ScriptMethodStub: Any = _recursive.ScriptMethodStub
+
+__all__ = [
+    "ConcreteType",
+    "CppModule",
+    "JitType",
+    "RecursiveScriptModule",
+    "ScriptMethodStub",
+    "is_final",
+    "is_ignored_fn",
+]
+
+
+def script_modules_own_names() -> list[str]:
+    """The names that `torch.jit.ScriptModule` adds to those of `nn.Module`: `graph`, `save`..."""
+    return [n for n in vars(torch.jit.ScriptModule) if n[:2] != "__" and n not in vars(nn.Module)]
+
+
+@contextmanager
+def without_deprecation_warnings() -> Iterator[None]:
+    """Within, torch is silent about the deprecation of TorchScript."""
+    with warnings.catch_warnings():
+        for category in (FutureWarning, DeprecationWarning):
+            warnings.filterwarnings("ignore", r"`torch\.jit\.", category)
+        yield
+
+
+def jit_type(annotation: Any) -> JitType | None:
+    """TorchScript's type for an annotation; None when there is none (`ann_to_type`)."""
+    try:
+        return _annotations.ann_to_type(annotation, _annotations.fake_range())
+    except (RuntimeError, ValueError, TypeError, AttributeError, OSError):
+        # ValueError: not a type of TorchScript; the others: a class that does not compile.
+        return None
+
+
+def is_constant_value(value: object) -> bool:
+    """Whether TorchScript takes the value as a constant (`_get_valid_constant`)."""
+    if isinstance(value, (tuple, list)):
+        return all(is_constant_value(item) for item in value)
+    return isinstance(value, _recursive._constant_types)
+
+
+def create_script_module(module: nn.Module) -> Any:
+    """Compile a module whose children are compiled already (`torch.jit.script`).
+
+    The entry points are `forward` and what is exported. `is_tracing` leaves out only a check that
+    parses the source of `__init__` and warns of annotations there.
+    """
+    return _recursive.create_script_module(
+        module, _recursive.infer_methods_to_compile, is_tracing=True
+    )
+
+
+def add_method(module: nn.Module, name: str, concrete_type: ConcreteType) -> None:
+    """Compile one more method, for every module of the type (`compile_unbound_method`)."""
+    stub = _recursive.make_stub_from_method(module, name)
+    _recursive.create_methods_and_properties_from_stubs(concrete_type, [stub], [])
+
+
+def interface_methods(annotation: Any) -> list[str]:
+    """The methods of a `@torch.jit.interface`; empty for any other annotation."""
+    declared = jit_type(annotation)
+    if declared is None or not declared.is_interface_type():
+        return []
+    return list(declared.getMethodNames())
+
+
+def parameter_view(cpp: CppModule) -> Any:
+    """The parameters of a compiled module, as `_parameters` (`_finalize_scriptmodule`)."""
+    return _script.OrderedDictWrapper(torch._C.ParameterDict(cpp))
+
+
+def buffer_view(cpp: CppModule) -> Any:
+    """The buffers of a compiled module, as `_buffers` (`_finalize_scriptmodule`)."""
+    return _script.OrderedDictWrapper(torch._C.BufferDict(cpp))
+
+
+def module_view(cpp: CppModule, children: dict[str, nn.Module]) -> Any:
+    """The children of a compiled module, as `_modules` (`_finalize_scriptmodule`)."""
+    return _script.OrderedModuleDict(cpp, children)
+
+
+def cpp_children(cpp: CppModule) -> dict[str, CppModule]:
+    """The children of a compiled module in C++."""
+    return dict(torch._C.ModuleDict(cpp).items())
+
+
+def wrap(cpp: CppModule, concrete_type: ConcreteType | None = None) -> Any:
+    """A `RecursiveScriptModule` around a module in C++.
+
+    With its concrete type it is a thin view for `code`, `save` and the like; without, its children
+    are wrapped too (`wrap_cpp_module`).
+    """
+    if concrete_type is None:
+        return _recursive.wrap_cpp_module(cpp)
+    view = RecursiveScriptModule._construct(cpp, lambda script_module: None)
+    view.__dict__["_concrete_type"] = concrete_type
+    return view
+
+
+def script_functions() -> dict[str, Any]:
+    """Every free function that was compiled in this process, by its qualified name."""
+    functions = _python_cu.get_functions()
+    return {f.qualified_name: f for f in functions}
+
+
+@contextmanager
+def intercepted(
+    before_function: Callable[[Any], None],
+    module_of: Callable[[CppModule], nn.Module | None],
+) -> Iterator[None]:
+    """Within, TorchScript's compiler tells us of the Python functions that it meets.
+
+    `before_function` is called with each before it is parsed (in `make_stub`: methods and hooks;
+    in `try_compile_fn`: functions). An ignored method gets what `module_of` finds as its `self`,
+    where torch makes a bare module for each call (`lazy_bind`).
+    """
+    make_stub, try_compile, lazy_bind = (
+        _recursive.make_stub,
+        _recursive.try_compile_fn,
+        _recursive.lazy_bind,
+    )
+
+    def checked_stub(func: Any, name: str) -> Any:
+        before_function(func)
+        return make_stub(func, name)
+
+    def checked_function(fn: Any, loc: Any) -> Any:
+        if isinstance(fn, (types.FunctionType, types.MethodType)) and not is_ignored_fn(fn):
+            before_function(fn)
+        return try_compile(fn, loc)
+
+    def bind_to_module(concrete_type: ConcreteType, method: Any) -> Any:
+        otherwise = lazy_bind(concrete_type, method)
+
+        def bound(cpp: CppModule, *args: Any) -> Any:
+            module = module_of(cpp)
+            return otherwise(cpp, *args) if module is None else method(module, *args)
+
+        bound.original_fn = method  # type: ignore[attr-defined]
+        bound.__name__ = method.__name__
+        copy_torchscript_modifier(method, bound)
+        return bound
+
+    _recursive.make_stub = checked_stub
+    _recursive.try_compile_fn = checked_function
+    _recursive.lazy_bind = bind_to_module
+    try:
+        yield
+    finally:
+        _recursive.make_stub = make_stub
+        _recursive.try_compile_fn = try_compile
+        _recursive.lazy_bind = lazy_bind
+
+
+@contextmanager
+def recorded_reads() -> Iterator[list[tuple[nn.Module, str]]]:
+    """Within, each attribute that this thread reads of any module is added to the list.
+
+    Modules are watched where they are, as `torch.fx` does when it traces: a proxy would not pass
+    for the module in `isinstance`, `len` or `is`.
+    """
+    reads: list[tuple[nn.Module, str]] = []
+    thread = threading.get_ident()
+    before = dict(vars(nn.Module))
+
+    def read(self: nn.Module, name: str) -> Any:
+        if threading.get_ident() == thread:
+            reads.append((self, name))
+        return object.__getattribute__(self, name)
+
+    _Module.__getattribute__ = read
+    try:
+        yield reads
+    finally:
+        if "__getattribute__" in before:
+            _Module.__getattribute__ = before["__getattribute__"]
+        else:
+            del _Module.__getattribute__
+
+
+def let_data_parallel_replicate(is_eager: Callable[[nn.Module], bool]) -> None:
+    """Have `nn.DataParallel` treat an eager module as Python, although it is a `ScriptModule`.
+
+    `replicate` refuses a script module that has Python children, and asks with `isinstance`.
+    """
+    # torch.nn.parallel.replicate is the function; the module of that name is only in sys.modules.
+    replicate: Any = sys.modules["torch.nn.parallel.replicate"]
+    is_script_module = replicate._is_script_module
+
+    def is_compiled(module: nn.Module) -> bool:
+        return bool(is_script_module(module)) and not is_eager(module)
+
+    replicate._is_script_module = is_compiled
