@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from click.testing import Result
 from jit_transpile.diagnostics import Diagnostic
 from jit_transpile.source.tree import SourceTree, scan
 from jit_transpile.twin import ClassRecord, Twin, TwinFile
 
+Run = Callable[..., Result]
 Files = Mapping[str, str | bytes]
+GOT_OVER = 3
+_CHANGES = {"open", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.chmod", "os.utime"}
 Snapshot = dict[str, tuple[int, bytes]]
 
 
@@ -73,3 +78,28 @@ def snapshot(folder: Path, *, state: bool = False) -> Snapshot:
             content = path.read_bytes() if stat.S_ISREG(info.st_mode) else b""
         found[name] = (info.st_mode, content)
     return found
+
+
+def interrupted_at(step: int, interrupt: Callable[[], None], action: Callable[[], object]) -> int:
+    """Run ``action`` in a child in which ``interrupt`` is called just before the ``step``-th change
+    of the disk. The child's exit status: 0 when ``action`` never came to that step, `GOT_OVER` when
+    it returned in spite of it, 1 when it raised.
+    """
+    child = os.fork()
+    if child == 0:
+        left = step
+
+        def count(event: str, arguments: tuple[object, ...]) -> None:
+            nonlocal left
+            if event in _CHANGES and (event != "open" or int(str(arguments[2])) & os.O_ACCMODE):
+                left -= 1
+                if left == -1:
+                    interrupt()
+
+        sys.addaudithook(count)  # not to be removed, hence the child
+        try:
+            action()
+            os._exit(0 if left >= 0 else GOT_OVER)
+        finally:
+            os._exit(1)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -11,34 +11,14 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 import pytest
-from click.testing import CliRunner, Result
-from file_trees import make_tree, make_twin, snapshot
+from file_trees import Run, make_tree, snapshot
 from jit_transpile import OutputError, UsageError, transpile
-from jit_transpile.cli import main
 from jit_transpile.diagnostics import Diagnostic
 from jit_transpile.source.tree import SourceTree
 from jit_transpile.twin import Twin
 from jit_transpile.worker import WorkerReport
-
-Run = Callable[..., Result]
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """Runs the command in ``tmp_path``, where ``src/`` lies."""
-
-    def build(tree: SourceTree, *, jobs: int, progress: Callable[[int, int], None]) -> Twin:
-        progress(1, 1)
-        return make_twin(tree)
-
-    pipeline = ModuleType("jit_transpile.pipeline")
-    pipeline.build = build  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "jit_transpile.pipeline", pipeline)
-    monkeypatch.chdir(tmp_path)
-    return lambda *arguments: CliRunner().invoke(main, arguments, catch_exceptions=False)
 
 
 @pytest.fixture

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from file_trees import Files, make_tree, snapshot, twin_of
+from file_trees import Files, interrupted_at, make_tree, snapshot, twin_of
 from jit_transpile.emit.write import check, write
 
 KILLED = 77
-STEPS = {"open", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "os.chmod", "os.utime"}
 
 OLD: Files = {
     "net.py": "class A(Module): old\n",
@@ -32,26 +30,13 @@ NEW: Files = {
 }
 
 
-def run_until(step: int, action: Callable[[], object]) -> int:
+def killed_at(step: int, action: Callable[[], object]) -> int:
     """Run ``action`` in a child that is killed just before its ``step``-th change of the disk."""
-    child = os.fork()
-    if child == 0:
-        left = step
 
-        def kill(event: str, arguments: tuple[object, ...]) -> None:
-            nonlocal left
-            if event in STEPS and (event != "open" or int(str(arguments[2])) & os.O_ACCMODE):
-                left -= 1
-                if left < 0:
-                    os._exit(KILLED)
+    def kill() -> None:
+        os._exit(KILLED)
 
-        sys.addaudithook(kill)
-        try:
-            action()
-            os._exit(0)
-        finally:
-            os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return interrupted_at(step, kill, action)
 
 
 @pytest.fixture
@@ -75,7 +60,7 @@ def test_killed_at_every_step(trees: tuple[Path, Path], tmp_path: Path) -> None:
     for step in range(1000):
         shutil.rmtree(out, ignore_errors=True)
         shutil.copytree(before, out, symlinks=True)
-        if run_until(step, lambda: write(out, new_twin)) == 0:
+        if killed_at(step, lambda: write(out, new_twin)) == 0:
             break
         # The same source once more: what the dead run left is dropped, or finished and undone.
         committed = (out / ".jit-transpile/journal.json").exists()
@@ -110,7 +95,7 @@ def test_a_first_run_killed_at_every_step(src: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     for step in range(1000):
         shutil.rmtree(out, ignore_errors=True)
-        if run_until(step, lambda: write(out, twin)) == 0:
+        if killed_at(step, lambda: write(out, twin)) == 0:
             return
         write(out, twin)
         assert snapshot(out) == whole, step

@@ -10,6 +10,7 @@ A run that finds a journal finishes it; one that finds a staging without a journ
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -181,8 +182,10 @@ def _prune(out: Path, path: PurePosixPath) -> None:
             (out / folder).rmdir()
         except FileNotFoundError:
             continue
-        except OSError:
-            return  # it holds something
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EBUSY):
+                return  # it holds something, is a file of the new twin, or a mount point
+            raise
 
 
 def _clear(target: Path) -> None:
