@@ -1,4 +1,9 @@
-"""Which models and classes are checked, in which process, in which order."""
+"""Which models and classes are checked, in which process, in which order.
+
+One process imports the twin, another the source where a model is compared with it, for both have
+the same module names. They serve all checks, since importing torch takes seconds; one that crashes
+or is killed is replaced, and the next check goes on.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +11,16 @@ import contextlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from ..config import Limits, ModelSpec
 from ..diagnostics import Diagnostic
 from ..source.tree import SourceTree
 from ..twin import ClassRecord, Twin
 from .process import Child, Ended
-from .report import Reporter, WorkerReport, module_name
+from .report import Reporter, Subject, WorkerReport, module_name
 
 NOT_COMPARED = "compiled, but not compared with the source: it has no example"
 
@@ -53,16 +59,18 @@ def check_twin(
     records, skipped = select(twin, models)
     total = len(models) + len(records)
     progress(0, total)
-    with tempfile.TemporaryDirectory(prefix="jit-transpile-") as folder:
-        step = _Step(twin, tree.root, out, limits, Path(folder))
-        of_models: list[Outcome] = []
+    of_models: list[Outcome] = []
+    of_classes: list[Outcome] = []
+    with (
+        tempfile.TemporaryDirectory(prefix="jit-transpile-") as folder,
+        _Step(twin, tree.root, out, limits, Path(folder)) as step,
+    ):
         for model in models:
-            of_models.append((model.factory, step.check_model(model)))
+            of_models.append(step.check_model(model))
             progress(len(of_models), total)
-        of_classes: list[Outcome] = []
-        for outcome in step.check_classes(records):
-            of_classes.append(outcome)
-            progress(len(of_models) + len(of_classes), total)
+        for record in records:
+            of_classes.append(step.check_class(record))
+            progress(len(models) + len(of_classes), total)
     skipped += [(model.factory, NOT_COMPARED) for model in models if not model.example]
     return WorkerReport(
         compiled=tuple(name for name, failure in of_models + of_classes if failure is None),
@@ -109,7 +117,7 @@ def _is_test(path: PurePosixPath) -> bool:
 
 
 class _Step:
-    """The checks of one twin."""
+    """The checks of one twin. As a context manager it leaves no process behind."""
 
     def __init__(self, twin: Twin, root: Path, out: Path, limits: Limits, folder: Path) -> None:
         self._modules = [name for name in map(module_name, twin.files) if name]
@@ -118,88 +126,81 @@ class _Step:
         self._limits = limits
         self._folder = folder
         self._reporter = Reporter(twin, out, root)
+        self._children: dict[Path, Child] = {}
 
-    def check_classes(self, records: list[ClassRecord]) -> Iterator[Outcome]:
-        """Check classes in one process, for as long as they leave it alive."""
-        waiting = list(reversed(records))
-        while waiting:
-            with self._child(self._out) as child:
-                alive = True
-                while waiting and alive:
-                    outcome, alive = self._check_class(child, waiting.pop())
-                    yield outcome
+    def __enter__(self) -> _Step:
+        return self
 
-    def _check_class(self, child: Child, record: ClassRecord) -> tuple[Outcome, bool]:
+    def __exit__(self, *exc_info: object) -> None:
+        for child in self._children.values():
+            child.end()
+
+    def check_class(self, record: ClassRecord) -> Outcome:
+        """Check one class."""
         subject = self._reporter.class_subject(record)
-        try:
-            error = child.ask("check_class", module=record.module, qualname=record.qualname)
-        except Ended as ended:
-            return (subject.name, self._reporter.of_end(subject, ended)), False
-        return (subject.name, self._reporter.of_error(subject, error) if error else None), True
+        failure = self._ask(
+            subject,
+            self._out,
+            "check_class",
+            {"module": record.module, "qualname": record.qualname},
+        )
+        return subject.name, failure
 
-    def check_model(self, spec: ModelSpec) -> Diagnostic | None:
-        """Check one model in processes of its own; its file appears only when all is well."""
-        refused = self._refusal(spec)
-        if refused or not spec.output:
-            return refused or self._run_model(spec, None)
+    def check_model(self, spec: ModelSpec) -> Outcome:
+        """Check one model. Its file appears when all is well, and not before."""
+        subject = self._reporter.model_subject(spec.factory)
+        try:
+            json.dumps(spec.args)
+        except TypeError as error:
+            message = f"args cannot be handed over: {error}"
+            return subject.name, self._reporter.of_refusal(subject, "build", message)
+        if not spec.output:
+            return subject.name, self._run_model(subject, spec, None)
         output = Path(spec.output).absolute()
         temporary = output.with_name(f".{output.name}.{os.getpid()}.tmp")
         try:
             output.parent.mkdir(parents=True, exist_ok=True)
-            failure = self._run_model(spec, temporary)
+            failure = self._run_model(subject, spec, temporary)
             if failure is None:
                 temporary.replace(output)
-            return failure
         except OSError as error:
-            return self._failure(spec, "save", f"{output}: {error.strerror}")
+            failure = self._reporter.of_refusal(subject, "save", f"{output}: {error.strerror}")
         finally:
             with contextlib.suppress(OSError):
                 temporary.unlink()
+        return subject.name, failure
 
-    def _refusal(self, spec: ModelSpec) -> Diagnostic | None:
+    def _run_model(
+        self, subject: Subject, spec: ModelSpec, save_to: Path | None
+    ) -> Diagnostic | None:
+        common = {"factory": spec.factory, "args": spec.args}
+        to = {"save_to": str(save_to) if save_to else None}
+        if not spec.example:
+            return self._ask(subject, self._out, "check_model", {**common, **to, "folder": None})
+        # It starts while the source's model runs.
+        self._child(self._out)
+        with tempfile.TemporaryDirectory(dir=self._folder) as folder:
+            reference = {**common, "example": spec.example, "folder": folder}
+            failure = self._ask(
+                subject, self._root, "run_reference", reference, "the source's model: "
+            )
+            return failure or self._ask(
+                subject, self._out, "check_model", {**common, **to, "folder": folder}
+            )
+
+    def _ask(
+        self, subject: Subject, home: Path, task: str, arguments: dict[str, Any], what: str = ""
+    ) -> Diagnostic | None:
+        """Have a task done by the process of ``home``; the next gets a new one if this one dies."""
         try:
-            json.dumps(spec.args)
-        except TypeError as error:
-            return self._failure(spec, "build", f"args cannot be handed over: {error}")
-        return None
-
-    def _run_model(self, spec: ModelSpec, save_to: Path | None) -> Diagnostic | None:
-        subject = self._reporter.model_subject(spec.factory)
-        what = ""
-        with contextlib.ExitStack() as stack:
-            twin = stack.enter_context(self._child(self._out))
-            folder: str | None = None
-            try:
-                if spec.example:
-                    what = "the source's model: "
-                    folder = stack.enter_context(tempfile.TemporaryDirectory(dir=self._folder))
-                    source = stack.enter_context(self._child(self._root))
-                    error = source.ask(
-                        "run_reference",
-                        factory=spec.factory,
-                        args=spec.args,
-                        example=spec.example,
-                        folder=folder,
-                    )
-                    if error:
-                        return self._reporter.of_error(subject, error, what)
-                what = ""
-                error = twin.ask(
-                    "check_model",
-                    factory=spec.factory,
-                    args=spec.args,
-                    folder=folder,
-                    save_to=str(save_to) if save_to else None,
-                )
-            except Ended as ended:
-                return self._reporter.of_end(subject, ended, what)
-        return self._reporter.of_error(subject, error) if error else None
-
-    def _failure(self, spec: ModelSpec, kind: str, message: str) -> Diagnostic:
-        subject = self._reporter.model_subject(spec.factory)
-        error = {"kind": kind, "message": message, "file": None, "line": 0}
-        return self._reporter.of_error(subject, error)
+            error = self._child(home).ask(task, arguments)
+        except Ended as ended:
+            del self._children[home]
+            return self._reporter.of_end(subject, ended, what)
+        return self._reporter.of_error(subject, error, what) if error else None
 
     def _child(self, home: Path) -> Child:
-        hidden = [self._root, self._out, Path.cwd(), self._folder]
-        return Child(self._folder, home, hidden, self._modules, self._limits)
+        if home not in self._children:
+            hidden = [self._root, self._out, Path.cwd(), self._folder]
+            self._children[home] = Child(self._folder, home, hidden, self._modules, self._limits)
+        return self._children[home]

@@ -91,9 +91,9 @@ class Child:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        self._end()
+        self.end()
 
-    def ask(self, task: str, **arguments: Any) -> dict[str, Any] | None:
+    def ask(self, task: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
         """Run one task to its end. Returns the error that it met, or None.
 
         Raises:
@@ -137,14 +137,14 @@ class Child:
         while b"\n" not in self._buffer:
             left = deadline - time.monotonic()
             if left <= 0:
-                self._end()
+                self.end()
                 raise Ended(self._stage, f"took more than {seconds:g} seconds", self._last(), True)
             for key, _ in self._selector.select(left):
                 if key.fileobj is self._stderr:
                     if not self._read_stderr():
                         self._selector.unregister(self._stderr)
                 elif not self._read_socket():
-                    self._end()
+                    self.end()
                     raise Ended(self._stage, _how(self._process.returncode), self._last())
         line, _, self._buffer = self._buffer.partition(b"\n")
         message: dict[str, Any] = json.loads(line)
@@ -166,7 +166,7 @@ class Child:
         self._tail = (self._tail + data)[-_TAIL:]
         return bool(data)
 
-    def _end(self) -> None:
+    def end(self) -> None:
         """Kill the group and collect what it wrote. Does nothing the second time."""
         if self._process.returncode is not None:
             return

@@ -30,7 +30,8 @@ _HINTS = {
     "name a factory that works with --model.",
     Code.COMPILE_FAILED: "Change this line to what TorchScript takes, or put @torch.jit.unused on "
     "a method that the compiled model does not need.",
-    Code.DIFFERS: "Do not ship it. A model that draws random numbers differs for that reason.",
+    Code.DIFFERS: "Nothing was saved. Look at --diff for what was rewritten here; a model that "
+    "draws random numbers differs for that reason alone.",
     Code.IMPORTED_ELSEWHERE: "Code that edits sys.path or sys.modules hides the twin; "
     "take it out of what the model imports.",
     Code.LIMIT: "Raise --timeout or --memory, or build a smaller model.",
@@ -97,6 +98,10 @@ class Reporter:
         """
         place = self._in_source(error["file"], error["line"]) if error["file"] else None
         return self._diagnostic(subject, _CODES[error["kind"]], what + error["message"], place)
+
+    def of_refusal(self, subject: Subject, kind: str, message: str) -> Diagnostic:
+        """The diagnostic of what was found before or after the child was asked."""
+        return self._diagnostic(subject, _CODES[kind], message, None)
 
     def of_end(self, subject: Subject, ended: Ended, what: str = "") -> Diagnostic:
         """The diagnostic of a process that did not survive."""
