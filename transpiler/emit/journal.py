@@ -23,7 +23,7 @@ from ..twin import Twin, TwinFile
 from . import manifest
 from .hashes import Hashes, of_bytes
 from .manifest import FileHashes, Manifest, owned_path
-from .plan import Plan, mode_of, state_folder
+from .plan import Plan, folders_of, mode_of, state_folder
 
 
 def recover(out: Path) -> None:
@@ -116,6 +116,9 @@ def _stage(out: Path, plan: Plan, twin: Twin, old: Manifest) -> bool:
     for number, file in enumerate(plan.write):
         files[file.path] = _stage_file(out / file.path, file, staging / str(number))
         moves.append((str(file.path), str(number)))
+    # In one go, after the last is written: the first takes most of the others along.
+    for _, staged in moves:
+        _sync(staging / staged)
     content = manifest.render(twin, files)
     if content != old.content:
         _write(staging / "manifest.json", content)
@@ -133,13 +136,12 @@ def _stage(out: Path, plan: Plan, twin: Twin, old: Manifest) -> bool:
 def _stage_file(target: Path, file: TwinFile, staged: Path) -> FileHashes:
     if file.content is not None:
         source, output = Hashes().of(file.source), of_bytes(file.content)
-        _write(staged, file.content)
+        staged.write_bytes(file.content)
     else:
         shutil.copyfile(file.source, staged)  # in the kernel: a data file may be of any size
         source = output = Hashes().of(staged)
     _outdate_bytecode(target, staged)
     staged.chmod(mode_of(file.source))
-    _sync(staged)
     return FileHashes(source, output)
 
 
@@ -156,7 +158,7 @@ def _make_folders(out: Path, plan: Plan, old: Manifest) -> None:
 
     Those that replace a file of the old twin must wait for its removal.
     """
-    needed = {parent for file in plan.write for parent in list(file.path.parents)[:-1]}
+    needed = folders_of(file.path for file in plan.write)
     missing = [
         folder
         for folder in sorted(needed)

@@ -48,8 +48,8 @@ def make(out: Path, twin: Twin, owned: Manifest, hashes: Hashes) -> Plan:
             unchanged[file.path] = same
         else:
             write.append(file)
-    remove = [path for path in sorted(owned.files.keys() - set(paths)) if _ours(out, path)]
-    return Plan(tuple(write), tuple(remove), unchanged)
+    remove = tuple(_ours(out, owned.files.keys() - set(paths)))
+    return Plan(tuple(write), remove, unchanged)
 
 
 def mode_of(source: Path) -> int:
@@ -73,16 +73,25 @@ def _same(target: Path, file: TwinFile, hashes: Hashes) -> FileHashes | None:
     return FileHashes(source, wanted) if hashes.of(target) == wanted else None
 
 
-def _ours(out: Path, path: PurePosixPath) -> bool:
-    """Whether what stands at an owned path is a file in OUT, not one behind somebody's link."""
-    linked = any((out / parent).is_symlink() for parent in list(path.parents)[:-1])
-    target = out / path
-    return not linked and (target.is_symlink() or target.is_file())
+def folders_of(paths: Iterable[PurePosixPath]) -> set[PurePosixPath]:
+    """The folders in OUT that hold ``paths``, OUT itself left out."""
+    return {
+        folder for path in {path.parent for path in paths} for folder in (path, *path.parents)
+    } - {PurePosixPath()}
+
+
+def _ours(out: Path, paths: Set[PurePosixPath]) -> Iterator[PurePosixPath]:
+    """Those of the owned ``paths`` where a file in OUT stands, not one behind somebody's link."""
+    linked = {folder for folder in folders_of(paths) if (out / folder).is_symlink()}
+    for path in sorted(paths):
+        target = out / path
+        if linked.isdisjoint(path.parents) and (target.is_symlink() or target.is_file()):
+            yield path
 
 
 def _refuse_foreign(out: Path, paths: Iterable[PurePosixPath], owned: Manifest) -> None:
-    ours = owned.files.keys() | {parent for path in owned.files for parent in path.parents}
-    foreign = sorted({found for path in paths for found in _obstacles(out, path, ours)})
+    ours = owned.files.keys() | folders_of(owned.files)
+    foreign = sorted({*_foreign_folders(out, paths, ours), *_foreign_files(out, paths, ours)})
     if not foreign:
         return
     named = ", ".join(str(out / path) for path in foreign[:_NAMED_AT_MOST])
@@ -93,21 +102,32 @@ def _refuse_foreign(out: Path, paths: Iterable[PurePosixPath], owned: Manifest) 
     )
 
 
-def _obstacles(out: Path, path: PurePosixPath, ours: Set[PurePosixPath]) -> Iterator[PurePosixPath]:
-    """What stands at ``path``, or where one of its folders must be, and is not ours."""
-    for parent in list(path.parents)[:-1]:
-        folder = out / parent
-        is_other = os.path.lexists(folder) and not folder.is_dir()
-        if folder.is_symlink() or (is_other and parent not in ours):
-            yield parent
-            return
-    target = out / path
-    if os.path.lexists(target) and path not in ours:
-        yield path
-    elif target.is_dir() and not target.is_symlink():
-        # A folder of the old twin became a file. It goes, unless somebody put a thing into it.
-        inside = (PurePosixPath(inner.relative_to(out)) for inner in target.rglob("*"))
-        yield from (inner for inner in inside if inner not in ours)
+def _foreign_folders(
+    out: Path, paths: Iterable[PurePosixPath], ours: Set[PurePosixPath]
+) -> Iterator[PurePosixPath]:
+    """Files and links that stand where the twin needs a folder, and are not ours."""
+    for folder in folders_of(paths):
+        place = out / folder
+        is_file = os.path.lexists(place) and not place.is_dir()
+        if place.is_symlink() or (is_file and folder not in ours):
+            yield folder
+
+
+def _foreign_files(
+    out: Path, paths: Iterable[PurePosixPath], ours: Set[PurePosixPath]
+) -> Iterator[PurePosixPath]:
+    """What stands where the twin has a file, and is not ours."""
+    for path in paths:
+        try:
+            mode = (out / path).lstat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        if path not in ours:
+            yield path
+        elif stat.S_ISDIR(mode):
+            # A folder of the old twin became a file. It goes, unless somebody put a thing into it.
+            inside = (PurePosixPath(inner.relative_to(out)) for inner in (out / path).rglob("*"))
+            yield from (inner for inner in inside if inner not in ours)
 
 
 def _refuse_long_names(out: Path, paths: Iterable[PurePosixPath]) -> None:
