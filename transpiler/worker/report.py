@@ -34,7 +34,7 @@ _HINTS = {
     "draws random numbers differs for that reason alone.",
     Code.IMPORTED_ELSEWHERE: "Code that edits sys.path or sys.modules hides the twin; "
     "take it out of what the model imports.",
-    Code.LIMIT: "Raise --timeout or --memory, or build a smaller model.",
+    Code.LIMIT: "Raise timeout or memory in [tool.jit-transpile], or build a smaller model.",
     Code.SAVE_FAILED: "A method under @torch.jit.ignore cannot be saved: use @torch.jit.unused.",
 }
 
