@@ -12,7 +12,7 @@ import jinja2
 def _template() -> jinja2.Template:
     folder = resources.files("jit_transpile.templates")
     text = folder.joinpath("banner.py.jinja").read_text("utf-8")
-    return jinja2.Template(text, undefined=jinja2.StrictUndefined)
+    return jinja2.Environment(undefined=jinja2.StrictUndefined).from_string(text)
 
 
 def banner(path: str) -> str:

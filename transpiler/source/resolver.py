@@ -94,6 +94,10 @@ class Resolver:
                 return self.resolve(value, scope, module, before=before)
         return None
 
+    def dotted(self, module: str, name: str) -> Symbol:
+        """What ``from module import name`` binds."""
+        return self._module_member(module, name)
+
     def _lookup(self, name: str, scope: Scope, module: Module, before: int | None) -> Symbol | None:
         for around in scope.enclosing():
             bindings = around.bindings.get(name, ())
@@ -103,7 +107,7 @@ class Resolver:
             if symbol is not None:
                 return symbol
             if around.parent is None:
-                return self._from_stars(around, name)
+                return self.from_stars(around, name)
         return None
 
     def _followed(
@@ -163,14 +167,15 @@ class Resolver:
             scope = module.scope
             found = self._followed(scope.bindings.get(attr, ()), scope, module)
             if found is None:
-                found = self._from_stars(scope, attr)
+                found = self.from_stars(scope, attr)
         finally:
             self._active.discard(key)
         if not self._active:  # what was found inside a circle may be only half of it
             self._cache[key] = found
         return found
 
-    def _from_stars(self, scope: Scope, name: str) -> Symbol | None:
+    def from_stars(self, scope: Scope, name: str) -> Symbol | None:
+        """What a module's star imports bind a name to, if any does."""
         for source in reversed(scope.stars):
             module = self.project.module(source)
             if f"{source}.{name}" in self.known:

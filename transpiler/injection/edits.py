@@ -1,0 +1,78 @@
+"""The changes to one file as plain data, keyed by the number of the statement they change.
+
+Plain data crosses to another process, and its repr is hashed to know a file that need not be
+rewritten again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class ClassEdit:
+    """What changes in a class statement."""
+
+    module_bases: tuple[int, ...] = ()
+    """Positions of ``nn.Module`` among its bases: each becomes ScriptModule."""
+
+    adds_base: bool = False
+    """Whether ScriptModule is added after the last base, which is a layer of a library."""
+
+    metaclass: str | None = None
+    """The class or metaclass that decides a foreign metaclass, as the file spells it."""
+
+    constants: tuple[str, ...] = ()
+    """The whole of ``__constants__``, when it has to change."""
+
+    constants_at: int | None = None
+    """The statement that sets it today; None to add one."""
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """A type as it is written in a file, and the names that the file must import for it."""
+
+    text: str
+    imports: tuple[tuple[str, str], ...] = ()
+    """Pairs of module and name."""
+
+
+@dataclass(frozen=True)
+class ImportEdit:
+    """An import statement that is added."""
+
+    text: str
+    beside: int | None
+    """The statement next to which it is placed; None for the top of the file."""
+
+    after: bool = False
+    """Whether it comes after that statement; else before it."""
+
+    own_group: bool = False
+    """Whether a blank line parts it from the statement that follows."""
+
+
+@dataclass(frozen=True)
+class FileEdits:
+    """All changes to one file."""
+
+    classes: dict[int, ClassEdit] = field(default_factory=dict)
+    script_methods: tuple[int, ...] = ()
+    """Functions to put under ``@script_method``."""
+
+    attributes: dict[int, Spelling] = field(default_factory=dict)
+    """Assignments whose value is wrapped in ``Attribute(value, type)``."""
+
+    parameters: dict[int, dict[str, Spelling]] = field(default_factory=dict)
+    """Functions, and the annotations that some of their parameters get."""
+
+    runtime: dict[str, str] = field(default_factory=dict)
+    """How the file calls the runtime's names: ``{"Attribute": "jit_runtime.Attribute"}``."""
+
+    imports: tuple[ImportEdit, ...] = ()
+    extended_imports: tuple[tuple[str, str], ...] = ()
+    """Pairs of module and name to add to an import statement that the file has."""
+
+    def __bool__(self) -> bool:
+        return bool(self.classes or self.script_methods or self.attributes or self.parameters)

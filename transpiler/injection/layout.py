@@ -1,0 +1,65 @@
+"""How new statements are laid out: formatted alone, then put into the file's own style."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+BLACK_LINE = 88
+"""Black's line length, for files that have no longer lines of their own."""
+
+
+class FileStyle:
+    """The style of one file, as far as new statements need it."""
+
+    def __init__(self, module: cst.Module) -> None:
+        self.module = module
+        code = module.code
+        lines = code.splitlines()
+        self.line_length = max(BLACK_LINE, min(120, max(map(len, lines), default=0)))
+        self.quote = "'" if code.count("'") > code.count('"') else '"'
+
+    def statement(self, text: str) -> cst.SimpleStatementLine:
+        """A statement of one line, laid out by black where it is too long for the file."""
+        line = cst.parse_statement(text)
+        assert isinstance(line, cst.SimpleStatementLine)
+        return line if len(text) <= self.line_length else self._formatted(text, 0)
+
+    def strings(self, names: Sequence[str]) -> str:
+        """A list of strings in the file's quotes."""
+        quoted = (f"{self.quote}{name}{self.quote}" for name in names)
+        return f"[{', '.join(quoted)}]"
+
+    def laid_out(self, original: cst.CSTNode, line: cst.SimpleStatementLine) -> cst.CSTNode:
+        """A changed line, laid out again when the change made it too long.
+
+        A statement of several lines keeps its author's layout, as does a line that was too long
+        before.
+        """
+        assert isinstance(original, cst.SimpleStatementLine)
+        before = self._code(original)
+        text = self._code(line)
+        if text == before or "\n" in text or len(line.body) != 1:
+            return line
+        if len(text) <= self.line_length - len(self.module.default_indent) * 2:
+            return line
+        formatted = self._formatted(text, len(self.module.default_indent) * 2)
+        return formatted.with_changes(
+            leading_lines=line.leading_lines, trailing_whitespace=line.trailing_whitespace
+        )
+
+    def _code(self, line: cst.SimpleStatementLine) -> str:
+        bare = line.with_changes(leading_lines=(), trailing_whitespace=cst.TrailingWhitespace())
+        return cst.Module([bare]).code.rstrip("\n")
+
+    def _formatted(self, text: str, indent: int) -> cst.SimpleStatementLine:
+        import black  # takes longer to import than most files take to rewrite
+
+        mode = black.Mode(line_length=self.line_length - indent, string_normalization=False)
+        formatted = black.format_str(text, mode=mode)
+        if self.module.default_indent != "    ":
+            formatted = formatted.replace("    ", self.module.default_indent)
+        line = cst.parse_module(formatted).body[0]
+        assert isinstance(line, cst.SimpleStatementLine)
+        return line

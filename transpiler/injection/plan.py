@@ -1,0 +1,188 @@
+"""From facts to edits: what has to change in each file."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from ..analysis.classes import ClassInfo, foreign_metaclass
+from ..analysis.declarations import constants
+from ..analysis.facts import ClassFacts
+from ..analysis.reach import Kind, Reached
+from ..inference.annotations import AnnotationReader
+from ..inference.attributes import AttributeTypes, Wrapped
+from ..inference.parameters import missing_annotations
+from ..source.project import Module
+from ..source.resolver import Resolver
+from ..source.statements import ast_statements
+from .edits import ClassEdit, FileEdits, Spelling
+from .imports import ImportBlock, runtime_names
+from .spelling import Speller
+
+
+@dataclass
+class Plan:
+    """Collects the edits of all files."""
+
+    resolver: Resolver
+    types: AttributeTypes
+    facts: Mapping[ClassInfo, ClassFacts]
+    files: dict[str, FilePlan] = field(default_factory=dict)
+
+    def edits(self) -> dict[str, FileEdits]:
+        """The edits of each file that changes, by the file's path in the source tree."""
+        rewritten = [f for f in self.facts.values() if f.rewritten]
+        for facts in rewritten:
+            self._class(facts)
+        for facts in rewritten:
+            for reached in facts.reached:
+                self._function(reached)
+        found = {name: plan.finished() for name, plan in self.files.items()}
+        return {name: edits for name, edits in sorted(found.items()) if edits}
+
+    def constants(self, info: ClassInfo) -> tuple[str, ...]:
+        """All constants of a class: those of its bases in the tree, then its own."""
+        inherited = [
+            name
+            for ancestor in reversed(list(info.classes()))
+            if ancestor is not info and ancestor.module.file is not None
+            for name in self._own_constants(ancestor)
+        ]
+        return tuple(dict.fromkeys([*inherited, *self._own_constants(info)]))
+
+    def _own_constants(self, info: ClassInfo) -> tuple[str, ...]:
+        existing = constants(info)
+        names = (existing.names or ()) if existing is not None else ()
+        return tuple(dict.fromkeys([*names, *self.types.finals(info)]))
+
+    def _class(self, facts: ClassFacts) -> None:
+        info = facts.info
+        plan = self._file(info.module)
+        number = plan.numbers[info.node]
+        plan.classes[number] = self.class_edit(info)
+        below = [f for f in self.facts.values() if f.rewritten and info in f.info.mro]
+        reads = frozenset().union(*(f.reads for f in below))
+        writes = frozenset().union(*(f.writes for f in below))
+        constant = set(self.constants(info))
+        for wrapped in self.types.wrapped(info, reads, writes):
+            if wrapped.name not in constant:
+                plan.attributes[plan.numbers[wrapped.statement]] = plan.spelling(wrapped)
+
+    def class_edit(self, info: ClassInfo) -> ClassEdit:
+        """What changes in the statement of a rewritten class."""
+        plan = self._file(info.module)
+        roots = tuple(i for i, base in enumerate(info.bases) if base.is_module_root)
+        inherits = any(
+            isinstance(b.target, ClassInfo) and self._is_script_module(b.target) for b in info.bases
+        )
+        metaclass = foreign_metaclass(info)
+        names, at = self._constants_edit(info, plan)
+        return ClassEdit(
+            module_bases=tuple(info.node.bases.index(info.bases[i].expression) for i in roots),
+            adds_base=not roots and not inherits,
+            metaclass=ast.unparse(metaclass) if metaclass is not None else None,
+            constants=names,
+            constants_at=at,
+        )
+
+    def _constants_edit(
+        self, info: ClassInfo, plan: FilePlan
+    ) -> tuple[tuple[str, ...], int | None]:
+        existing = constants(info)
+        names = self.constants(info)
+        if existing is not None and existing.names is None:
+            return (), None  # worked out when the class is made; the runtime adds what is Final
+        if not self._own_constants(info) or (existing is not None and existing.names == names):
+            return (), None
+        return names, plan.numbers[existing.statement] if existing is not None else None
+
+    def _is_script_module(self, info: ClassInfo) -> bool:
+        return info.is_script_module or any(
+            ancestor in self.facts and self.facts[ancestor].rewritten for ancestor in info.classes()
+        )
+
+    def _function(self, reached: Reached) -> None:
+        module = reached.definition.module
+        owner = reached.owner
+        if not module.named:
+            return
+        if owner is not None and owner in self.facts and not self.facts[owner].rewritten:
+            return
+        plan = self._file(module)
+        number = plan.numbers[reached.node]
+        if reached.kind is Kind.METHOD and not self._is_marked(reached):
+            plan.script_methods.add(number)
+        reader = AnnotationReader(self.resolver, reached.definition.scope, module)
+        missing = missing_annotations(reached.node, reader, module.text)
+        if missing:
+            plan.parameters[number] = {n: plan.speller.spell(t) for n, t in missing.items()}
+
+    def _is_marked(self, reached: Reached) -> bool:
+        owner = reached.owner
+        return owner is not None and owner.is_script_module
+
+    def _file(self, module: Module) -> FilePlan:
+        assert module.file is not None
+        if module.file not in self.files:
+            self.files[module.file] = FilePlan(module, self.resolver)
+        return self.files[module.file]
+
+
+class FilePlan:
+    """The edits of one file while they are collected."""
+
+    def __init__(self, module: Module, resolver: Resolver) -> None:
+        self.module = module
+        self.resolver = resolver
+        self.speller = Speller(module, resolver)
+        self.numbers = {s: n for n, s in enumerate(ast_statements(module.tree.body))}
+        self.classes: dict[int, ClassEdit] = {}
+        self.script_methods: set[int] = set()
+        self.attributes: dict[int, Spelling] = {}
+        self.parameters: dict[int, dict[str, Spelling]] = {}
+
+    def spelling(self, wrapped: Wrapped) -> Spelling:
+        """How the type of a wrapped attribute is written in this file."""
+        if wrapped.type.text is not None:
+            return Spelling(wrapped.type.text)
+        assert wrapped.type.type is not None
+        return self.speller.spell(wrapped.type.type)
+
+    def finished(self) -> FileEdits:
+        """The edits, with the runtime's names and where they are imported."""
+        edits = FileEdits(
+            classes={n: e for n, e in sorted(self.classes.items()) if e != ClassEdit()},
+            script_methods=tuple(sorted(self.script_methods)),
+            attributes=dict(sorted(self.attributes.items())),
+            parameters=dict(sorted(self.parameters.items())),
+        )
+        if not edits:
+            return edits
+        spellings = [
+            *edits.attributes.values(),
+            *(s for texts in edits.parameters.values() for s in texts.values()),
+        ]
+        needed = sorted({pair for spelling in spellings for pair in spelling.imports})
+        names, runtime = runtime_names(self.module, self.resolver, sorted(_runtime_names(edits)))
+        first = min([*edits.classes, *edits.script_methods, *edits.attributes, *edits.parameters])
+        block = ImportBlock(self.module, self.numbers, first)
+        added = [(f"from {m} import {n}", m) for m, n in needed if not block.extensible(m)]
+        added.extend([(runtime, "torch")] if runtime else [])
+        return replace(
+            edits,
+            runtime=names,
+            imports=tuple(block.placed(text, like) for text, like in added),
+            extended_imports=tuple((m, n) for m, n in needed if block.extensible(m)),
+        )
+
+
+def _runtime_names(edits: FileEdits) -> Iterable[str]:
+    if any(e.module_bases or e.adds_base for e in edits.classes.values()):
+        yield "ScriptModule"
+    if any(e.metaclass for e in edits.classes.values()):
+        yield "script_metaclass"
+    if edits.script_methods:
+        yield "script_method"
+    if edits.attributes:
+        yield "Attribute"

@@ -1,0 +1,255 @@
+"""The change itself: a file's text and its edits in, the twin's text out.
+
+Only the nodes on the way to an edited statement are made anew; all others keep their bytes.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import libcst as cst
+from libcst.codemod import CodemodContext
+from libcst.codemod.visitors import AddImportsVisitor
+
+from ..source.statements import cst_statements
+from .edits import ClassEdit, FileEdits, ImportEdit
+from .layout import FileStyle
+
+Node: TypeAlias = cst.CSTNode
+Result: TypeAlias = cst.CSTNode | cst.FlattenSentinel[cst.CSTNode] | cst.RemovalSentinel
+
+
+def rewrite(text: str, edits: FileEdits, banner: str) -> str:
+    """The text of the twin's file.
+
+    Args:
+        text: the source, decoded.
+        edits: what changes in it.
+        banner: the line that says what the file is, without a line end.
+    """
+    module = cst.parse_module(text)
+    changed = module.visit(_Rewriter(module, edits))
+    changed = _with_extended_imports(changed, edits)
+    return _with_banner(changed.code, banner, module.default_newline)
+
+
+class _Rewriter(cst.CSTTransformer):
+    """One walk that goes down only where something is edited."""
+
+    def __init__(self, module: cst.Module, edits: FileEdits) -> None:
+        super().__init__()
+        self.edits = edits
+        self.style = FileStyle(module)
+        self.numbers: dict[Node, int] = {}
+        self.path: set[Node] = set()
+        self.imports: dict[Node, list[ImportEdit]] = {}
+        wanted = {
+            *edits.classes,
+            *edits.script_methods,
+            *edits.attributes,
+            *edits.parameters,
+            *(e.constants_at for e in edits.classes.values()),
+            *(i.beside for i in edits.imports),
+        }
+        for number, (node, above) in enumerate(cst_statements(module)):
+            if number in wanted:
+                self.numbers[node] = number
+                self.path.update((node, *above))
+                for added in edits.imports:
+                    if added.beside == number:
+                        self.imports.setdefault(above[-1], []).append(added)
+        self.path.add(module)
+
+    def on_visit(self, node: Node) -> bool:
+        return node in self.path
+
+    def on_leave(self, original: Node, updated: Node) -> Result:  # type: ignore[override]
+        if isinstance(updated, cst.ClassDef) and original in self.numbers:
+            edit = self.edits.classes.get(self.numbers[original])
+            return self._class(updated, edit) if edit is not None else updated
+        if isinstance(updated, cst.FunctionDef) and original in self.numbers:
+            return self._function(updated, self.numbers[original])
+        if isinstance(updated, cst.Assign | cst.AnnAssign) and original in self.numbers:
+            return self._assignment(updated, self.numbers[original])
+        if isinstance(updated, cst.SimpleStatementLine) and original in self.path:
+            updated = self.style.laid_out(original, updated)
+        if isinstance(updated, cst.SimpleStatementLine) and original in self.imports:
+            return self._with_imports(updated, self.imports[original])
+        if isinstance(updated, cst.Module):
+            return self._with_imports_at_top(updated)
+        return updated
+
+    def _class(self, node: cst.ClassDef, edit: ClassEdit) -> cst.ClassDef:
+        script_module = cst.parse_expression(self.edits.runtime.get("ScriptModule", "ScriptModule"))
+        bases = [
+            base.with_changes(value=script_module) if i in edit.module_bases else base
+            for i, base in enumerate(node.bases)
+        ]
+        if edit.adds_base:
+            bases = [*_separated(bases), cst.Arg(script_module)]
+        keywords = list(node.keywords)
+        if edit.metaclass is not None:
+            bases, keywords = self._metaclass(bases, keywords, edit.metaclass)
+        node = node.with_changes(bases=bases, keywords=keywords)
+        if edit.adds_base and isinstance(node.lpar, cst.MaybeSentinel):
+            node = node.with_changes(lpar=cst.LeftParen(), rpar=cst.RightParen())
+        if edit.constants and edit.constants_at is None:
+            names = self.style.strings(edit.constants)
+            statement = self.style.statement(f"__constants__ = {names}")
+            node = node.with_changes(body=_with_first(node.body, statement))
+        return node
+
+    def _metaclass(
+        self, bases: list[cst.Arg], keywords: list[cst.Arg], decides: str
+    ) -> tuple[list[cst.Arg], list[cst.Arg]]:
+        value = cst.parse_expression(f"{self.edits.runtime['script_metaclass']}({decides})")
+        for i, keyword in enumerate(keywords):
+            if keyword.keyword is not None and keyword.keyword.value == "metaclass":
+                keywords[i] = keyword.with_changes(value=value)
+                return bases, keywords
+        added = cst.Arg(
+            value,
+            keyword=cst.Name("metaclass"),
+            equal=cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace("")),
+        )
+        return _separated(bases), [*_separated(keywords), added]
+
+    def _function(self, node: cst.FunctionDef, number: int) -> cst.FunctionDef:
+        if number in self.edits.script_methods:
+            marker = cst.parse_expression(self.edits.runtime["script_method"])
+            node = node.with_changes(decorators=[*node.decorators, cst.Decorator(marker)])
+            if len(node.decorators) == 1:
+                lines = [*node.leading_lines, *node.lines_after_decorators]
+                node = node.with_changes(leading_lines=lines, lines_after_decorators=())
+        annotations = self.edits.parameters.get(number)
+        if annotations:
+            texts = {name: spelling.text for name, spelling in annotations.items()}
+            parameters = node.params.visit(_Annotator(texts))
+            node = node.with_changes(params=parameters)
+        return node
+
+    def _assignment(self, node: cst.Assign | cst.AnnAssign, number: int) -> Node:
+        for edit in self.edits.classes.values():
+            if edit.constants_at == number:
+                return _with_names(node, self.style.strings(edit.constants))
+        spelling = self.edits.attributes.get(number)
+        if spelling is None or node.value is None:
+            return node
+        wrapper = cst.parse_expression(self.edits.runtime["Attribute"])
+        of = cst.parse_expression(spelling.text)
+        comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+        wrapped = cst.Call(wrapper, [cst.Arg(_bare(node.value), comma=comma), cst.Arg(of)])
+        if isinstance(node, cst.Assign):
+            return node.with_changes(value=wrapped)
+        return cst.Assign([cst.AssignTarget(node.target)], wrapped, node.semicolon)
+
+    def _with_imports(self, line: cst.SimpleStatementLine, added: list[ImportEdit]) -> Result:
+        """An import with others around it. What stands above it, such as a comment, stays there."""
+        before = [self.style.statement(a.text) for a in added if not a.after]
+        after = [self.style.statement(a.text) for a in added if a.after]
+        if before:
+            before[0] = before[0].with_changes(leading_lines=line.leading_lines)
+            blank = [cst.EmptyLine(indent=False)] if any(a.own_group for a in added) else []
+            line = line.with_changes(leading_lines=blank)
+        return cst.FlattenSentinel([*before, line, *after])
+
+    def _with_imports_at_top(self, module: cst.Module) -> cst.Module:
+        added = [self.style.statement(a.text) for a in self.edits.imports if a.beside is None]
+        at = 0
+        for i, node in enumerate(module.body):
+            if not _stays_first(node, i):
+                break
+            at = i + 1
+        return module.with_changes(body=[*module.body[:at], *added, *module.body[at:]])
+
+
+class _Annotator(cst.CSTTransformer):
+    """Gives parameters of one signature their annotations."""
+
+    def __init__(self, texts: dict[str, str]) -> None:
+        super().__init__()
+        self.texts = texts
+
+    def visit_Lambda(self, node: cst.Lambda) -> bool:
+        return False
+
+    def leave_Param(self, original_node: cst.Param, updated_node: cst.Param) -> cst.Param:
+        text = self.texts.get(updated_node.name.value)
+        if text is None:
+            return updated_node
+        annotation = cst.Annotation(cst.parse_expression(text))
+        spaced = cst.AssignEqual()  # PEP 8: spaces around = where there is an annotation
+        return updated_node.with_changes(annotation=annotation, equal=spaced)
+
+
+def _separated(arguments: list[cst.Arg]) -> list[cst.Arg]:
+    """Arguments after which one more can stand."""
+    if not arguments:
+        return arguments
+    comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    return [*arguments[:-1], arguments[-1].with_changes(comma=comma)]
+
+
+def _bare(value: cst.BaseExpression) -> cst.BaseExpression:
+    """A value as the first argument of a call: an unparenthesised tuple needs parentheses."""
+    if isinstance(value, cst.Tuple) and not value.lpar:
+        return value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    return value
+
+
+def _with_names(node: cst.Assign | cst.AnnAssign, names: str) -> Node:
+    return node.with_changes(value=cst.parse_expression(names))
+
+
+def _with_first(body: cst.BaseSuite, statement: cst.SimpleStatementLine) -> cst.BaseSuite:
+    """A class body with a statement before all others but the docstring."""
+    if isinstance(body, cst.SimpleStatementSuite):
+        line = cst.SimpleStatementLine(body.body)
+        return cst.IndentedBlock([statement, line])
+    assert isinstance(body, cst.IndentedBlock)
+    at = 1 if body.body and _is_docstring(body.body[0]) else 0
+    if at and len(body.body) > 1:
+        statement = statement.with_changes(leading_lines=[cst.EmptyLine(indent=False)])
+    return body.with_changes(body=[*body.body[:at], statement, *body.body[at:]])
+
+
+def _is_docstring(node: Node) -> bool:
+    return (
+        isinstance(node, cst.SimpleStatementLine)
+        and isinstance(node.body[0], cst.Expr)
+        and isinstance(node.body[0].value, cst.SimpleString | cst.ConcatenatedString)
+    )
+
+
+def _stays_first(node: Node, position: int) -> bool:
+    """Docstrings and ``from __future__`` imports come before every other statement."""
+    if position == 0 and _is_docstring(node):
+        return True
+    return (
+        isinstance(node, cst.SimpleStatementLine)
+        and isinstance(node.body[0], cst.ImportFrom)
+        and isinstance(node.body[0].module, cst.Name)
+        and node.body[0].module.value == "__future__"
+    )
+
+
+def _with_extended_imports(module: cst.Module, edits: FileEdits) -> cst.Module:
+    """Add names to import statements that the file has."""
+    if not edits.extended_imports:
+        return module
+    context = CodemodContext()
+    for source, name in edits.extended_imports:
+        AddImportsVisitor.add_needed_import(context, source, name)
+    return AddImportsVisitor(context).transform_module(module)
+
+
+def _with_banner(code: str, banner: str, newline: str) -> str:
+    """Put the banner below a line that must be first: ``#!`` or an encoding (PEP 263)."""
+    lines = code.splitlines(keepends=True)
+    at = 0
+    if lines and lines[0].startswith("#!"):
+        at = 1
+    for i, line in enumerate(lines[:2]):
+        if line.startswith("#") and "coding" in line:
+            at = i + 1
+    return "".join([*lines[:at], banner + newline, *lines[at:]])

@@ -1,0 +1,108 @@
+"""From a source tree to its twin: the stages, in the order in which data moves through them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+from .analysis.classes import ClassInfo, ClassTable
+from .analysis.facts import class_facts
+from .analysis.names import FOUNDATION, KNOWN
+from .analysis.reach import Reach
+from .diagnostics import Code, Diagnostic
+from .emit.banner import banner
+from .inference.attributes import AttributeTypes
+from .injection.edits import FileEdits
+from .injection.plan import Plan
+from .records import class_record, unknown_base
+from .source.load import TreeModules
+from .source.project import Module, Project
+from .source.resolver import Resolver
+from .source.text import SourceText
+from .source.tree import SourceTree
+from .twin import Twin, TwinFile
+
+Progress = Callable[[int, int], None]
+"""Called with how many files are done, of how many."""
+
+_FILES_PER_PROCESS = 8
+"""Below this a process takes longer to start than to rewrite its share."""
+
+
+def build(tree: SourceTree, *, jobs: int = 1, progress: Progress = lambda done, of: None) -> Twin:
+    """Work out the twin of a source tree. Nothing is imported, and nothing is written.
+
+    Args:
+        tree: the files, as `source.tree.scan` found them.
+        jobs: how many processes rewrite files; what they write does not depend on it.
+        progress: called after each rewritten file.
+    """
+    sources = TreeModules(tree)
+    named = sources.named()
+    resolver = Resolver(Project(sources), KNOWN)
+    table = ClassTable(resolver)
+
+    classes = [info for module in named for info in table.in_module(module)]
+    modules = [info for info in classes if info.is_module and not info.is_script_module]
+    reach = Reach(resolver)
+    facts = {i: class_facts(i, reach) for i in modules if not _is_foundation(i.module)}
+
+    plan = Plan(resolver, AttributeTypes(resolver), facts)
+    contents = dict(_rewritten(sources, plan.edits(), jobs, progress))
+    return Twin(
+        files=tuple(
+            TwinFile(f.path, f.source, contents.get(f.path.as_posix())) for f in tree.files
+        ),
+        classes=tuple(class_record(found, plan) for found in facts.values()),
+        diagnostics=tuple(_file_findings(tree, sources, modules, classes)),
+    )
+
+
+def _is_foundation(module: Module) -> bool:
+    """Whether the runtime itself imports the module, so that it cannot import the runtime."""
+    return module.name.partition(".")[0] in FOUNDATION
+
+
+def _rewritten(
+    sources: TreeModules, edits: dict[str, FileEdits], jobs: int, progress: Progress
+) -> Iterator[tuple[str, bytes]]:
+    """The bytes of each file that changes. Files are independent of each other by now."""
+    tasks = [(path, sources.texts[path], edits[path]) for path in edits]
+    processes = min(jobs, len(tasks) // _FILES_PER_PROCESS)
+    if processes < 2:
+        yield from _counted(map(rewrite_file, tasks), len(tasks), progress)
+        return
+    context = get_context("forkserver")  # fork is unsafe below threads, such as a progress bar's
+    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+        results = pool.map(rewrite_file, tasks, chunksize=4)
+        yield from _counted(results, len(tasks), progress)
+
+
+def rewrite_file(task: tuple[str, SourceText, FileEdits]) -> tuple[str, bytes]:
+    """One file: its path, its text and its edits in, its path and the twin's bytes out."""
+    from .injection.rewrite import rewrite
+
+    path, source, edits = task
+    return path, source.encode(rewrite(source.text, edits, banner(path)))
+
+
+def _counted(
+    results: Iterable[tuple[str, bytes]], count: int, progress: Progress
+) -> Iterator[tuple[str, bytes]]:
+    for done, result in enumerate(results, 1):
+        progress(done, count)
+        yield result
+
+
+def _file_findings(
+    tree: SourceTree, sources: TreeModules, modules: list[ClassInfo], classes: list[ClassInfo]
+) -> Iterator[Diagnostic]:
+    found = {*tree.diagnostics, *sources.diagnostics.values()}
+    found.update(d for info in classes if (d := unknown_base(info)) is not None)
+    for name in sorted({i.module.name.partition(".")[0] for i in modules} & FOUNDATION):
+        count = sum(i.module.name.partition(".")[0] == name for i in modules)
+        message = f"{count} classes of {name} stay as they are: the runtime is built on them"
+        hint = "TorchScript compiles them as they are"
+        found.add(Diagnostic(name, 0, Code.FOUNDATION.id, message, hint))
+    yield from sorted(found)

@@ -1,0 +1,123 @@
+"""What became of each class, for the manifest, the report and the worker."""
+
+from __future__ import annotations
+
+import ast
+
+from .analysis.classes import ClassInfo
+from .analysis.facts import ClassFacts
+from .analysis.names import PROTOCOL
+from .analysis.reach import Kind
+from .diagnostics import Code, Diagnostic
+from .inference.attributes import AttributeTypes
+from .injection.plan import Plan
+from .source.project import Module
+from .source.resolver import External
+from .twin import ClassRecord
+
+
+def class_record(facts: ClassFacts, plan: Plan) -> ClassRecord:
+    """The record of a module class."""
+    info = facts.info
+    file = info.module.file
+    assert file is not None
+    bases = [ast.unparse(base) for base in info.node.bases]
+    edit = plan.class_edit(info) if facts.rewritten else None
+    if edit is not None:
+        bases = ["ScriptModule" if i in edit.module_bases else b for i, b in enumerate(bases)]
+        bases.extend(["ScriptModule"] if edit.adds_base else [])
+    return ClassRecord(
+        module=info.module.name,
+        qualname=info.definition.qualname,
+        file=file,
+        line=info.node.lineno,
+        rewritten=facts.rewritten,
+        bases=tuple(bases),
+        methods=_methods(facts),
+        attributes=_attributes(facts, plan.types) if facts.rewritten else {},
+        constants=plan.constants(info),
+        diagnostics=facts.diagnostics,
+        constructible=_is_constructible(info),
+        import_works=_works_on_import(info.module),
+    )
+
+
+def unknown_base(info: ClassInfo) -> Diagnostic | None:
+    """A finding about a class that looks like a module but for a base that cannot be found."""
+    if info.is_module or "forward" not in info.functions:
+        return None
+    for ancestor in info.mro:
+        if isinstance(ancestor, External) and _is_lost(ancestor.name):
+            file = info.module.file
+            assert file is not None
+            message = f"base {ancestor.name} of {info.node.name} cannot be found; it stays as it is"
+            hint = "install the library that ships it; if it is no module, nothing is lost"
+            line = info.node.lineno
+            return Diagnostic(file, line, Code.UNKNOWN_BASE.id, message, hint)
+    return None
+
+
+def _is_lost(name: str) -> bool:
+    top = name.partition(".")[0]
+    return top not in ("builtins", "torch", "typing", "abc") and name not in PROTOCOL
+
+
+def _methods(facts: ClassFacts) -> dict[str, str]:
+    return {r.name: r.reason for r in facts.reached if r.kind is not Kind.FUNCTION}
+
+
+def _attributes(facts: ClassFacts, types: AttributeTypes) -> dict[str, dict[str, str]]:
+    found = {}
+    for name in sorted(facts.reads | facts.writes):
+        known = types.of(facts.info, name)
+        if known is not None:
+            found[name] = {"type": str(known.type or ""), "origin": known.origin}
+    return found
+
+
+def _is_constructible(info: ClassInfo) -> bool:
+    """Whether the class stands at module level, is concrete, and needs no argument to be made."""
+    if info.definition.scope.parent is not None or _is_abstract(info):
+        return False
+    found = info.lookup("__init__")
+    if found is None:
+        return True
+    arguments = found[1].args
+    needed = len(arguments.posonlyargs) + len(arguments.args) - len(arguments.defaults)
+    return needed <= 1 and None not in arguments.kw_defaults
+
+
+def _is_abstract(info: ClassInfo) -> bool:
+    """Whether a method that Python checks is still abstract (PEP 3119)."""
+    for ancestor in info.classes():
+        for name, function in ancestor.functions.items():
+            found = info.lookup(name)
+            if found is None or found[1] is not function:
+                continue
+            if any(_name_of(d) == "abstractmethod" for d in function.decorator_list):
+                return True
+    return False
+
+
+def _name_of(expression: ast.expr) -> str | None:
+    if isinstance(expression, ast.Attribute):
+        return expression.attr
+    return expression.id if isinstance(expression, ast.Name) else None
+
+
+def _works_on_import(module: Module) -> bool:
+    """Whether importing the file does more than define things: bare calls, loops, ``with``."""
+    return any(_is_work(statement) for statement in module.tree.body)
+
+
+def _is_work(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Expr(value=ast.Call()) | ast.For() | ast.While() | ast.With():
+            return True
+        case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
+            return False
+        case ast.If(body=body, orelse=orelse):
+            return any(map(_is_work, [*body, *orelse]))
+        case ast.Try(body=body):
+            return any(map(_is_work, body))
+    return False
