@@ -91,7 +91,9 @@ def _ours(out: Path, paths: Set[PurePosixPath]) -> Iterator[PurePosixPath]:
 
 def _refuse_foreign(out: Path, paths: Iterable[PurePosixPath], owned: Manifest) -> None:
     ours = owned.files.keys() | folders_of(owned.files)
-    foreign = sorted({*_foreign_folders(out, paths, ours), *_foreign_files(out, paths, ours)})
+    folders = set(_foreign_folders(out, paths, ours))
+    reachable = [path for path in paths if folders.isdisjoint(path.parents)]
+    foreign = sorted(folders.union(_foreign_files(out, reachable, ours)))
     if not foreign:
         return
     named = ", ".join(str(out / path) for path in foreign[:_NAMED_AT_MOST])
