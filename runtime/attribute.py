@@ -64,7 +64,7 @@ def conform(value: Any, type: JitType) -> Any:
     """The value as TorchScript holds it under the type: ints become floats where floats are meant.
 
     Raises Contradiction when the value plainly is of another type. TorchScript would convert some
-    of these without a word (2 under bool is True, a tuple under a list becomes one).
+    of these without a word: 2 under bool is True.
     """
     kind = type.kind()
     if kind == "FloatType" and isinstance(value, int) and not isinstance(value, bool):
@@ -84,7 +84,7 @@ def _optional(value: Any, type: JitType) -> Any:
 
 
 def _list(value: Any, type: JitType) -> Any:
-    if not isinstance(value, list):
+    if not isinstance(value, (list, tuple)):  # TorchScript takes both
         raise Contradiction
     return [conform(item, type.getElementType()) for item in value]
 

@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
+import torch
 from torch import nn
 
 from .errors import CompilationError
@@ -25,7 +26,40 @@ def is_torchs_own(thing: Any) -> bool:
 
 
 def check_function(fn: Any) -> None:
-    """Refuse a wrapped function: TorchScript would compile the inner one and drop the wrapper."""
+    """Check a function or method before it is compiled.
+
+    Raises CompilationError with file and line.
+    """
+    _refuse_wrapper(fn)
+    _refuse_undefined_tensor(fn)
+
+
+def _refuse_undefined_tensor(fn: Any) -> None:
+    """A parameter without a type is a Tensor to TorchScript, and never None."""
+    function = inspect.unwrap(fn)
+    if is_torchs_own(function):
+        return
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.default is None and _is_tensor(parameter.annotation):
+            if parameter.annotation is parameter.empty and "# type:" in _source(function):
+                continue  # typed in a comment; the compiled schema is checked too
+            raise _undefined_tensor(_place(function), parameter.name, function.__qualname__)
+
+
+def _is_tensor(annotation: Any) -> bool:
+    return annotation in (inspect.Parameter.empty, torch.Tensor, "Tensor", "torch.Tensor")
+
+
+def _undefined_tensor(place: str, parameter: str, function: str) -> CompilationError:
+    return CompilationError(
+        f"{place}: parameter '{parameter}' of {function} defaults to None but is a Tensor to "
+        "TorchScript, for which it would never be None. Annotate it: "
+        f"{parameter}: Optional[Tensor] = None."
+    )
+
+
+def _refuse_wrapper(fn: Any) -> None:
+    """TorchScript would compile the inner function and drop the wrapper."""
     function = inspect.unwrap(fn, stop=lambda f: not hasattr(f, "__wrapped__"))
     if function is fn or getattr(fn, "__wrapped__", None) is None or is_torchs_own(function):
         return
@@ -41,13 +75,19 @@ def check_function(fn: Any) -> None:
 
 def _decorators(function: Any) -> list[str]:
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, TypeError, SyntaxError):
+        tree = ast.parse(_source(function))
+    except SyntaxError:
         return []
-    definition = tree.body[0]
-    found = getattr(definition, "decorator_list", [])
+    found = getattr(tree.body[0] if tree.body else None, "decorator_list", [])
     names = [ast.unparse(decorator) for decorator in found]
     return [n for n in names if n.split("(")[0].split(".")[-1] not in _MARKERS]
+
+
+def _source(function: Any) -> str:
+    try:
+        return textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError):
+        return ""
 
 
 def _place(function: Any) -> str:
@@ -84,7 +124,7 @@ class CompiledCodeCheck:
 
     def _called(self, graph: Any) -> Iterator[Any]:
         for call in graph.findAllNodes("prim::CallFunction"):
-            name = next(call.inputs()).type().str()
+            name = next(call.inputs()).type().annotation_str
             if name.startswith("__torch__.torch.") or not self._is_new(name):
                 continue
             if name not in self._functions:
@@ -107,11 +147,7 @@ def _check_defaults(schema: Any, graph: Any, method: Any) -> None:
             and argument.default_value is None
         ):
             place = _place_in(graph) if method is None else _place(method)
-            raise CompilationError(
-                f"{place}: parameter '{argument.name}' of {schema.name} defaults to None but is a "
-                "Tensor to TorchScript, for which it would never be None. Annotate it: "
-                f"{argument.name}: Optional[Tensor] = None."
-            )
+            raise _undefined_tensor(place, argument.name, schema.name)
 
 
 def _check_identity(graph: Any) -> None:

@@ -44,6 +44,7 @@ class Built:
     cpp: CppModule
     concrete_type: ConcreteType
     children: dict[str, nn.Module]
+    constants: dict[str, Any]
     reads: dict[str, list[tuple[nn.Module, str]]]
 
 
@@ -90,21 +91,25 @@ class Compilation:
         _refuse_backward_hooks(module)
         annotations = class_annotations(type(module))
         children = {
-            name: child and self.build(child, interface_methods(annotations.get(name)))
+            name: None
+            if child is None
+            else self.build(child, interface_methods(annotations.get(name)))
             for name, child in module._modules.items()
         }
         if is_twin(module):
             declarations = Declarations(module)
             script_module = self._create(module, declarations, children)
             reads = declarations.reads
+            constants = {name: declarations.values[name] for name in reads}
         else:
-            script_module, reads = _create_library_module(module, children), {}
+            script_module, reads, constants = _create_library_module(module, children), {}, {}
         built = Built(
             original=module,
             result=module if is_twin(module) else script_module,
             cpp=script_module._c,
             concrete_type=script_module._concrete_type,
             children=dict(script_module._modules.items()),
+            constants=constants,
             reads=reads,
         )
         self._check.check_module(module, built.cpp)
@@ -139,6 +144,7 @@ class Compilation:
         for built in self._built.values():
             if is_twin(built.original):
                 adopt(built.original, built.cpp, built.concrete_type, built.children)
+                built.original.__dict__.update(built.constants)
             for child in filter(is_twin, built.children.values()):
                 mark_called_by(child, built.original)
         for built in self._built.values():

@@ -14,6 +14,7 @@ from torch import nn
 from .constant import FROZEN, refuse_frozen
 from .metaclass import is_twin
 from .torch_internals import (
+    PYTHON_STATE,
     ConcreteType,
     CppModule,
     RecursiveScriptModule,
@@ -55,6 +56,8 @@ def adopt(
     """Make the twin a view of its module in C++; what Python still held of the data is dropped."""
     state = twin.__dict__
     for name in concrete_type.get_attributes():
+        if name in PYTHON_STATE:
+            continue
         state.pop(name, None)
         _reveal(type(twin), name)
     state["_c"] = cpp
@@ -106,6 +109,8 @@ def assign(twin: nn.Module, name: str, value: Any) -> bool:
     Returns False when the name is none of it. Raises AttributeError for constants, and for what a
     constant was computed from.
     """
+    if name in PYTHON_STATE:
+        return False
     refuse_frozen(twin, name)
     state = twin.__dict__
     if name in state["_modules"]:

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar, overload
 
 from torch import nn
 
-from .torch_internals import recorded_reads
+from .torch_internals import PYTHON_STATE, recorded_reads
 
 T = TypeVar("T")
 
@@ -46,15 +46,13 @@ def constants_of(module: nn.Module) -> list[str]:
 def evaluate(module: nn.Module, name: str) -> tuple[Any, list[tuple[nn.Module, str]]]:
     """The value of a constant, and the attributes of modules that it read."""
     with recorded_reads() as reads:
-        value = getattr(module, name)
+        # not by getattr, which would hide an AttributeError that the function raises
+        value = getattr(type(module), name).function(module)
     return value, [(m, n) for m, n in reads if n != name and not _is_machinery(n)]
 
 
 def _is_machinery(name: str) -> bool:
-    return name.startswith("__") or name in _MODULE_STATE or hasattr(nn.Module, name)
-
-
-_MODULE_STATE = frozenset(vars(nn.Module())) - {"training"}
+    return name.startswith("__") or name in PYTHON_STATE or hasattr(nn.Module, name)
 
 
 def refuse_frozen(module: nn.Module, name: str) -> None:
@@ -62,6 +60,6 @@ def refuse_frozen(module: nn.Module, name: str) -> None:
     reader = module.__dict__.get(FROZEN, {}).get(name)
     if reader is not None:
         raise AttributeError(
-            f"cannot assign to '{name}' of a compiled {type(module).__name__}: {reader} was "
+            f"cannot assign to '{name}' of this compiled module: {reader} was "
             "computed from it and is constant now; set it before the module is compiled."
         )

@@ -24,6 +24,13 @@ from .torch_internals import interface_methods, is_constant_value, is_final, jit
 _TORCH_BASES = (nn.Module, torch.jit.ScriptModule, object)
 
 
+class _Unavailable(Exception):
+    """Stands for a constant that has no value; TorchScript fails where it is read.
+
+    An exception, for TorchScript would compile any other class.
+    """
+
+
 class Declarations:
     """The declared types, constants and values of one module, at one moment."""
 
@@ -47,6 +54,7 @@ class Declarations:
                 # It may be read only in a branch that this instance never takes; should compiled
                 # code read it, TorchScript's error is completed with this one.
                 self.failed[name] = error
+                self.values[name] = _Unavailable()
 
     def _collect_constants(self, annotations: dict[str, Any]) -> None:
         module = self.module

@@ -19,28 +19,34 @@ _ProtocolMeta: Any = type(Protocol)
 
 
 class _Building(threading.local):
-    """The classes whose constructors run now in this thread."""
+    """The modules whose constructors run now in this thread, by identity, one set a constructor."""
 
     def __init__(self) -> None:
-        self.classes: list[type] = []
+        self.modules: list[set[int]] = []
 
 
 _building = _Building()
 
 
 @contextmanager
-def constructing(cls: type) -> Iterator[None]:
-    """Within, instances of the class are under construction: names of torch's are free."""
-    _building.classes.append(cls)
+def constructing(*modules: nn.Module) -> Iterator[None]:
+    """Within, the modules are under construction, and so is what `note_new` is told of."""
+    _building.modules.append({id(module) for module in modules})
     try:
         yield
     finally:
-        _building.classes.pop()
+        _building.modules.pop()
+
+
+def note_new(module: nn.Module) -> None:
+    """A module was made, and its constructor comes next."""
+    if _building.modules:
+        _building.modules[-1].add(id(module))
 
 
 def is_being_built(module: nn.Module) -> bool:
-    """Whether the module's constructor runs now (or that of another instance of its class)."""
-    return type(module) in _building.classes
+    """Whether the module's constructor runs now, so that names of torch's are free."""
+    return any(id(module) in made for made in _building.modules)
 
 
 # Of Protocol's metaclass (a subclass of ABCMeta), so that `class A(ScriptModule, SomeProtocol)`
@@ -68,7 +74,7 @@ class DeferredMeta(_TorchMeta, _ProtocolMeta):  # type: ignore[misc]
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         """Make an instance; torch's names are free in its constructor."""
-        with constructing(cls):
+        with constructing():
             return super().__call__(*args, **kwargs)
 
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from . import compiled_state
 from .attribute import ATTRIBUTES, forget_type, record_type
 from .compilation import torch_state
-from .metaclass import DeferredMeta, constructing, is_being_built, is_twin
+from .metaclass import DeferredMeta, constructing, is_being_built, is_twin, note_new
 from .torch_internals import (
     RecursiveScriptModule,
     let_data_parallel_replicate,
@@ -70,6 +70,13 @@ class ScriptModule(torch.jit.ScriptModule, metaclass=DeferredMeta):
 
     # The methods of nn.Module come next in the method resolution order, whatever mypy sees.
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Make the object, with the arguments where another base takes them."""
+        new = super().__new__
+        module = new(cls) if new is object.__new__ else new(cls, *args, **kwargs)
+        note_new(module)
+        return module
+
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, ATTRIBUTES):
             record_type(self, name, value.type)
@@ -105,19 +112,19 @@ class ScriptModule(torch.jit.ScriptModule, metaclass=DeferredMeta):
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """As `nn.Module.register_buffer`, which refuses script modules that are not persistent."""
-        with constructing(type(self)):  # where the name is free
+        with constructing(self):  # where the name is free
             super().register_buffer(name, tensor)
         if not persistent:
             self._non_persistent_buffers_set.add(name)
 
     def register_parameter(self, name: str, param: nn.Parameter | None) -> None:
         """As `nn.Module.register_parameter`."""
-        with constructing(type(self)):  # where the name is free
+        with constructing(self):  # where the name is free
             super().register_parameter(name, param)
 
     def add_module(self, name: str, module: nn.Module | None) -> None:
         """As `nn.Module.add_module`."""
-        with constructing(type(self)):  # where the name is free
+        with constructing(self):  # where the name is free
             super().add_module(name, module)
 
     def _replicate_for_data_parallel(self) -> Any:

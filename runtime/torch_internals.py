@@ -30,7 +30,9 @@ JitType: TypeAlias = Any
 
 # Untyped modules of torch.
 _recursive: Any = torch.jit._recursive
+_jit_internal: Any = torch._jit_internal
 _annotations: Any = torch.jit.annotations
+_sources: Any = torch._sources
 _python_cu: Any = _untyped_cu
 _Module: Any = nn.Module
 
@@ -38,6 +40,7 @@ RecursiveScriptModule: Any = _script.RecursiveScriptModule
 ScriptMethodStub: Any = _recursive.ScriptMethodStub
 
 __all__ = [
+    "PYTHON_STATE",
     "ConcreteType",
     "CppModule",
     "JitType",
@@ -46,6 +49,9 @@ __all__ = [
     "is_final",
     "is_ignored_fn",
 ]
+
+# What every module holds for nn.Module itself. TorchScript takes some of it for attributes.
+PYTHON_STATE = frozenset(vars(nn.Module())) - {"training"}
 
 
 def script_modules_own_names() -> list[str]:
@@ -65,8 +71,8 @@ def without_deprecation_warnings() -> Iterator[None]:
 def jit_type(annotation: Any) -> JitType | None:
     """TorchScript's type for an annotation; None when there is none (`ann_to_type`)."""
     try:
-        return _annotations.ann_to_type(annotation, _annotations.fake_range())
-    except (RuntimeError, ValueError, TypeError, AttributeError, OSError):
+        return _annotations.ann_to_type(annotation, _sources.fake_range())
+    except (RuntimeError, ValueError, TypeError, OSError):
         # ValueError: not a type of TorchScript; the others: a class that does not compile.
         return None
 
@@ -81,12 +87,22 @@ def is_constant_value(value: object) -> bool:
 def create_script_module(module: nn.Module) -> Any:
     """Compile a module whose children are compiled already (`torch.jit.script`).
 
-    The entry points are `forward` and what is exported. `is_tracing` leaves out only a check that
-    parses the source of `__init__` and warns of annotations there.
+    The entry points are `forward` and what is exported. Unlike torch's `create_script_module` it
+    asks nobody for the type of a script module that has none yet, and does not warn of annotations
+    in `__init__`.
     """
-    return _recursive.create_script_module(
-        module, _recursive.infer_methods_to_compile, is_tracing=True
-    )
+    store = _recursive.concrete_type_store
+    _recursive.check_module_initialized(module)
+    concrete_type = store.get_or_create_concrete_type(module)
+    try:
+        return _recursive.create_script_module_impl(
+            module, concrete_type, _recursive.infer_methods_to_compile
+        )
+    except BaseException:
+        # torch would find the type half made at the next try: "Can't redefine method"
+        known = store.type_store.get(type(module), [])
+        known[:] = [concrete for concrete in known if concrete in store.methods_compiled]
+        raise
 
 
 def add_method(module: nn.Module, name: str, concrete_type: ConcreteType) -> None:
@@ -158,6 +174,7 @@ def intercepted(
         _recursive.try_compile_fn,
         _recursive.lazy_bind,
     )
+    overloaded = _jit_internal._get_overloaded_methods
 
     def checked_stub(func: Any, name: str) -> Any:
         before_function(func)
@@ -180,15 +197,24 @@ def intercepted(
         copy_torchscript_modifier(method, bound)
         return bound
 
-    _recursive.make_stub = checked_stub
-    _recursive.try_compile_fn = checked_function
-    _recursive.lazy_bind = bind_to_module
+    def overloads(method: Any, cls: type) -> Any:
+        # torch asks the class alone, and a subclass of nn.LSTM would lose its overloads
+        return next(filter(None, (overloaded(method, base) for base in cls.__mro__)), None)
+
+    replaced = (
+        (_recursive, "make_stub", checked_stub),
+        (_recursive, "try_compile_fn", checked_function),
+        (_recursive, "lazy_bind", bind_to_module),
+        (_jit_internal, "_get_overloaded_methods", overloads),
+    )
+    before = [(where, name, getattr(where, name)) for where, name, _ in replaced]
+    for where, name, ours in replaced:
+        setattr(where, name, ours)
     try:
         yield
     finally:
-        _recursive.make_stub = make_stub
-        _recursive.try_compile_fn = try_compile
-        _recursive.lazy_bind = lazy_bind
+        for where, name, theirs in before:
+            setattr(where, name, theirs)
 
 
 @contextmanager
