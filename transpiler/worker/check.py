@@ -121,8 +121,9 @@ class _Step:
 
     def __init__(self, twin: Twin, root: Path, out: Path, limits: Limits, folder: Path) -> None:
         self._modules = [name for name in map(module_name, twin.files) if name]
-        self._root = root
-        self._out = out
+        # The processes start in another folder.
+        self._root = root.absolute()
+        self._out = out.absolute()
         self._limits = limits
         self._folder = folder
         self._reporter = Reporter(twin, out, root)
