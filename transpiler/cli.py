@@ -17,7 +17,22 @@ from .emit import diff as differences
 from .emit import progress, report
 from .emit import write as output
 
-_FILE = click.Path(path_type=Path)
+
+class _File(click.Path):
+    """A path. An empty one is a shell variable that is not set, not the current folder."""
+
+    def convert(
+        self,
+        value: str | os.PathLike[str],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> str | bytes | os.PathLike[str]:
+        if value == "":
+            self.fail("an empty path.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+_FILE = _File(path_type=Path)
 
 
 @click.command("jit-transpile", context_settings={"help_option_names": ["-h", "--help"]})
@@ -118,15 +133,16 @@ def _look(request: Request, *, diff: bool, check: bool, strict: bool, quiet: boo
     _, twin = read(request)
     if diff:
         differences.show(differences.unified(twin))
-    stale = False
-    if check and request.out is not None:
-        found = output.check(request.out, twin)
-        stale = bool(found)
-        for line in report.changes(request.out, found):
-            click.echo(line, err=True)
-    text = report.summary(twin, seconds=time.perf_counter() - start, quiet=quiet)
+    found = output.check(request.out, twin) if check and request.out else None
+    text = report.summary(
+        twin,
+        out=request.out,
+        found=found,
+        seconds=time.perf_counter() - start,
+        quiet=quiet,
+    )
     click.echo(text, err=True, nl=False)
-    return not stale and not (strict and report.findings(twin))
+    return not found and not (strict and report.findings(twin))
 
 
 def _stop(message: str, status: int) -> NoReturn:

@@ -59,6 +59,18 @@ class TestUsage:
         assert "did you mean exclude?" in told(run("src", "-o", "out"), 2)
         assert "cannot be read" in told(run("src", "-o", "out", "--config", "absent.toml"), 2)
 
+    def test_an_empty_path_is_not_the_current_folder(self, run: Run, tmp_path: Path) -> None:
+        before = snapshot(tmp_path)
+        for arguments in (["", "-o", "out"], ["src", "-o", ""]):
+            result = run(*arguments)
+            assert result.exit_code == 2
+            assert "an empty path." in result.stderr
+        assert snapshot(tmp_path) == before
+
+    def test_a_wrong_pattern(self, run: Run) -> None:
+        message = told(run("src", "-o", "out", "--exclude", "!"), 2)
+        assert "write patterns as in .gitignore" in message
+
     def test_a_wrong_model(self, run: Run) -> None:
         message = told(run("src", "-o", "out", "--model", "pkg/net.py"), 2)
         assert "expected pkg.mod:factory" in message

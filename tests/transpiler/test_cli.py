@@ -82,7 +82,9 @@ def test_check(run: Run, src: Path, out: Path) -> None:
 
     run("src", "-o", "out", "--no-compile")
     whole = snapshot(out, state=True)
-    assert run("src", "--check", "-o", "out").exit_code == 0
+    result = run("src", "--check", "-o", "out")
+    assert result.exit_code == 0
+    assert "out is up to date." in result.stderr
     (src / "pkg/net.py").write_text("class Other(Module): ...\n")
     (src / "loose.py").unlink()
     result = run("src", "--check", "-o", "out")

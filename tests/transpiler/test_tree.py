@@ -219,8 +219,10 @@ class TestUsage:
         for name in ("empty", "odd"):
             with pytest.raises(UsageError, match=r"holds no \.py file"):
                 scan(tmp_path / name, None)
-        with pytest.raises(UsageError, match="not a Python file"):
-            scan(tmp_path / "empty/a.txt", None)
+        os.mkfifo(tmp_path / "pipe.py")
+        for name in ("empty/a.txt", "pipe.py"):
+            with pytest.raises(UsageError, match="not a Python file"):
+                scan(tmp_path / name, None)
 
     def test_a_source_that_is_all_excluded(self, src: Path) -> None:
         with pytest.raises(UsageError, match="that is not left out"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,12 +30,21 @@ def summary(
     *,
     out: Path | None = None,
     written: Written | None = None,
+    found: Written | None = None,
     worker: WorkerReport | None = None,
     seconds: float,
     quiet: bool = False,
 ) -> str:
-    """The closing text. ``written`` is None when nothing was to be written; ``quiet`` leaves only
-    the findings.
+    """The closing text.
+
+    Args:
+        twin: what the run was about.
+        out: its folder, when it has one.
+        written: what changed there; None when nothing was to be written.
+        found: what a check found there.
+        worker: what became of building and compiling, if it was done.
+        seconds: how long the run took.
+        quiet: leave the summary out: findings only, and what a check found.
     """
     import jinja2
 
@@ -60,6 +68,7 @@ def summary(
         files=len(twin.files),
         rewritten_files=sum(file.content is not None for file in twin.files),
         written=written,
+        found=found,
         rewritten=rewritten,
         kept=len(twin.classes) - rewritten,
         worker=worker,
@@ -67,18 +76,6 @@ def summary(
         seconds=seconds,
         quiet=quiet,
     )
-
-
-def changes(out: Path, found: Written) -> Iterator[str]:
-    """The lines of ``--check``: what a run would change in ``out``."""
-    if found.pending:
-        yield f"would finish an interrupted run in {out}"
-    for path in found.new:
-        yield f"would write {out / path}"
-    for path in found.rewritten:
-        yield f"would rewrite {out / path}"
-    for path in found.removed:
-        yield f"would remove {out / path}"
 
 
 def _counted(number: int, noun: str) -> str:

@@ -26,8 +26,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from ..diagnostics import Code, Diagnostic, UsageError
+
+if TYPE_CHECKING:
+    import pathspec
 
 STATE_FOLDER = ".jit-transpile"
 """The folder in OUT in which the tool keeps its own files; it marks a folder as a twin."""
@@ -92,9 +96,9 @@ def scan(src: Path, out: Path | None, exclude: tuple[str, ...] = ()) -> SourceTr
     if out is not None:
         _keep_apart(src, top, out)
     package = _outermost_package(top)
+    if not top.is_dir() and not (top.is_file() and top.suffix == ".py"):
+        raise UsageError(f"{src}: not a Python file; name a .py file or a folder")
     if package is None and top.is_file():
-        if top.suffix != ".py":
-            raise UsageError(f"{src}: not a Python file; name a .py file or a folder")
         return SourceTree(top.parent, (SourceFile(PurePosixPath(top.name), top, named=True),))
 
     start, root = (package, package.parent) if package else (top, top)
@@ -134,19 +138,26 @@ def _outermost_package(top: Path) -> Path | None:
     return folder
 
 
+def _patterns(exclude: tuple[str, ...]) -> pathspec.GitIgnoreSpec:
+    import pathspec
+
+    try:
+        return pathspec.GitIgnoreSpec.from_lines(exclude)
+    except ValueError as error:
+        raise UsageError(f"exclude: {error}; write patterns as in .gitignore") from error
+
+
 class _Walk:
     """One walk over a source tree; collects diagnostics as it goes."""
 
     def __init__(
         self, start: Path, root: Path, top: Path, out: Path | None, exclude: tuple[str, ...]
     ) -> None:
-        import pathspec
-
         self.root = root
         self.top = top
         self.bounds = start.resolve()
         self.out = out.resolve() if out is not None else None
-        self.exclude = pathspec.GitIgnoreSpec.from_lines(exclude)
+        self.exclude = _patterns(exclude)
         self.copies: Counter[Path] = Counter()
         self.diagnostics: list[Diagnostic] = []
 
