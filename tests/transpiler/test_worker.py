@@ -248,7 +248,6 @@ def test_the_reason_why_a_class_is_left_out_is_told():
         ("pkg.conftest.Net", "stands in a test or a script"),
         ("setup.Net", "stands in a test or a script"),
         ("pkg.__main__.Net", "stands in a test or a script"),
-        ("zoo.Net", "is checked as a model"),
     ]
 
 

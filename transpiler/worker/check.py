@@ -22,7 +22,7 @@ from ..twin import ClassRecord, Twin
 from .process import Child, Ended
 from .report import Reporter, Subject, WorkerReport, module_name
 
-NOT_COMPARED = "compiled, but not compared with the source: it has no example"
+NOT_COMPARED = "has no example, so it was compiled but not compared"
 
 _TEST_FOLDERS = frozenset(("test", "tests"))
 _SCRIPTS = frozenset(("__main__.py", "conftest.py", "setup.py"))
@@ -83,23 +83,26 @@ def check_twin(
 def select(
     twin: Twin, models: tuple[ModelSpec, ...]
 ) -> tuple[list[ClassRecord], list[tuple[str, str]]]:
-    """The classes to check, and the rewritten ones that are left out, with the reason."""
+    """The classes to check, and the rewritten ones that are left out, with the reason.
+
+    A class that is named as a model is in neither: it is checked as such.
+    """
     named = {model.factory for model in models}
     records: list[ClassRecord] = []
     skipped: list[tuple[str, str]] = []
     for record in twin.classes:
-        reason = _reason_to_skip(record, named)
-        if record.rewritten and reason:
+        if not record.rewritten or f"{record.module}:{record.qualname}" in named:
+            continue
+        reason = _reason_to_skip(record)
+        if reason:
             skipped.append((f"{record.module}.{record.qualname}", reason))
-        elif record.rewritten:
+        else:
             records.append(record)
     return records, skipped
 
 
-def _reason_to_skip(record: ClassRecord, named: set[str]) -> str | None:
+def _reason_to_skip(record: ClassRecord) -> str | None:
     path = PurePosixPath(record.file)
-    if f"{record.module}:{record.qualname}" in named:
-        return "is checked as a model"
     if "<locals>" in record.qualname:
         return "stands inside a function"
     if not record.constructible:
