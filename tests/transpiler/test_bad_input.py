@@ -186,6 +186,23 @@ class TestSystem:
         assert "out/pkg: cannot be written: Permission denied" in told(run("src", "-o", "out"), 1)
         assert snapshot(out, state=True) == before
 
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
+    def test_folders_that_are_closed(self, run: Run, src: Path, out: Path) -> None:
+        run("src", "-o", "out", "--no-compile")
+        before = snapshot(out, state=True)
+        make_tree(src, {"closed/a.py": ""})
+        for mode in (0o000, 0o444):
+            (src / "closed").chmod(mode)
+            assert "closed: JT004" in run("src", "-o", "out", "--no-compile").stderr
+        (src / "loose.py").write_text("x = 2\n")
+        for folder in (out, out / ".jit-transpile"):
+            for mode in (0o000, 0o555):
+                folder.chmod(mode)
+                assert "out: Permission denied" in told(run("src", "-o", "out", "--no-compile"), 1)
+                folder.chmod(0o755)
+        (src / "closed").chmod(0o755)
+        assert snapshot(out)["pkg/net.py"] == before["pkg/net.py"]
+
     def test_a_name_that_is_too_long(self, run: Run, src: Path, tmp_path: Path) -> None:
         before = snapshot(tmp_path)
         deep = "/".join(["d" * 200] * 25)

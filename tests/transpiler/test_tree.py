@@ -110,6 +110,7 @@ class TestLeftOut:
         make_tree(library, {"build/__init__.py": "", "build/a.py": "", "dist/a.py": ""})
         assert "lib/build/a.py" in paths(scan(library, None))
         assert "lib/dist/a.py" not in paths(scan(library, None))
+        assert "lib/build/a.py" not in paths(scan(library, None, ("build/",)))
 
     def test_excluded_patterns(self, src: Path) -> None:
         make_tree(src, {"tests/a.py": "", "pkg/tests/b.py": "", "keep.bin": ""})

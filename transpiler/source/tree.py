@@ -126,7 +126,12 @@ def _keep_apart(src: Path, top: Path, out: Path) -> None:
 
 
 def _is_package(folder: Path) -> bool:
-    return (folder / "__init__.py").is_file()
+    return _is_file(folder / "__init__.py")
+
+
+def _is_file(path: Path) -> bool:
+    """As ``Path.is_file``, which raises for a path in a folder that may not be read."""
+    return os.path.isfile(path)  # noqa: PTH113
 
 
 def _outermost_package(top: Path) -> Path | None:
@@ -187,18 +192,17 @@ class _Walk:
     def left_out(self, path: Path) -> bool:
         name = path.name
         is_folder = path.is_dir()
-        if is_folder or name.startswith("."):
+        if name in _LEFT_OUT and (is_folder or name.startswith(".")):
             # A package that is called `build` is code; the folder that a build makes is not.
-            code = is_folder and _is_package(path) and _is_package(path.parent)
-            if name in _LEFT_OUT and not code:
+            if not (is_folder and _is_package(path) and _is_package(path.parent)):
                 return True
-        elif name.endswith((".pyc", ".pyo")):
+        if not is_folder and name.endswith((".pyc", ".pyo")):
             return True
         relative = path.relative_to(self.root).as_posix()
         return self.exclude.match_file(relative + "/" if is_folder else relative)
 
     def is_output(self, real: Path) -> bool:
-        return real == self.out or (real / STATE_FOLDER / "manifest.json").is_file()
+        return real == self.out or _is_file(real / STATE_FOLDER / "manifest.json")
 
     def followed(self, link: Path, chain: tuple[Path, ...]) -> bool:
         """Whether the link leads to a place of the tree that can be mirrored here."""
