@@ -192,10 +192,10 @@ class _Walk:
     def left_out(self, path: Path) -> bool:
         name = path.name
         is_folder = path.is_dir()
-        if name in _LEFT_OUT and (is_folder or name.startswith(".")):
-            # A package that is called `build` is code; the folder that a build makes is not.
-            if not (is_folder and _is_package(path) and _is_package(path.parent)):
-                return True
+        # A package that is called `build` is code; the folder that a build makes is not.
+        is_code = is_folder and _is_package(path.parent) and _is_package(path)
+        if name in _LEFT_OUT and (is_folder or name.startswith(".")) and not is_code:
+            return True
         if not is_folder and name.endswith((".pyc", ".pyo")):
             return True
         relative = path.relative_to(self.root).as_posix()
