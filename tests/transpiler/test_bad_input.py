@@ -210,7 +210,10 @@ class TestSystem:
         assert "File name too long" in told(run("src", "-o", deep), 1)
         assert snapshot(tmp_path) == before
 
-    def test_the_disk_is_full_at_any_step(self, src: Path, tmp_path: Path) -> None:
+    def test_the_disk_is_full_at_any_step(
+        self, src: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(os, "fsync", lambda _: None)
         make_tree(src, {"gone/a.py": ""})
         before = tmp_path / "before"
         write(before, twin_of(src))

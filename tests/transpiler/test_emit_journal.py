@@ -39,6 +39,12 @@ def killed_at(step: int, action: Callable[[], object]) -> int:
     return interrupted_at(step, kill, action)
 
 
+@pytest.fixture(autouse=True)
+def no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A killed process loses nothing that a sync would keep, and the disk is slow."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+
+
 @pytest.fixture
 def trees(tmp_path: Path) -> tuple[Path, Path]:
     old, new = make_tree(tmp_path / "old", OLD), make_tree(tmp_path / "new", NEW)
