@@ -22,7 +22,7 @@ from typing import Any
 from .comparison import Incomparable
 from .imports import Tree
 from .place import of_error
-from .tasks import Differs, ImportedElsewhere, Job
+from .tasks import Differs, ImportedElsewhere, Job, NeedsArguments
 
 TASKS = ("check_class", "check_model", "run_reference")
 
@@ -89,6 +89,8 @@ def _kind(error: BaseException, stage: str) -> str:
         return "limit"
     if isinstance(error, ImportedElsewhere):
         return "elsewhere"
+    if isinstance(error, NeedsArguments):
+        return "arguments"
     return "compare" if isinstance(error, (Differs, Incomparable)) else stage
 
 

@@ -33,6 +33,10 @@ class ImportedElsewhere(Finding):
     """A module of the tree was imported from another place."""
 
 
+class NeedsArguments(Finding):
+    """The constructor hands its arguments on, ``(*args, **kwargs)``, to one that needs some."""
+
+
 class Job:
     """One task over one tree; ``stage`` is told where it has got to."""
 
@@ -41,7 +45,7 @@ class Job:
         self.stage = stage
 
     def check_class(self, module: str, qualname: str) -> None:
-        """Build and compile a class whose constructor needs no argument.
+        """Build and compile a class whose signature asks for no argument.
 
         The meta device costs no memory and no time for weights. What computes with its weights
         fails there, and is tried on the CPU.
@@ -51,6 +55,8 @@ class Job:
         self._guard()
         try:
             model = self._build_on("meta", cls)
+        except NeedsArguments:
+            raise
         except Exception:
             model = self._build_on("cpu", cls)
         self.stage("compile")
@@ -65,8 +71,15 @@ class Job:
 
     def _build_on(self, device: str, cls: Any) -> nn.Module:
         seed(0)
-        with torch.device(device):
-            model = _as_module(cls())
+        try:
+            with torch.device(device):
+                model = _as_module(cls())
+        except TypeError as error:
+            # Of a constructor of its own: one of a layer in it would be called wrongly.
+            wanted = [f"{base.__qualname__}.__init__() missing " for base in cls.__mro__]
+            if str(error).startswith(tuple(wanted)):
+                raise NeedsArguments(str(error)) from error
+            raise
         self._guard()
         return model
 

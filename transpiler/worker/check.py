@@ -22,6 +22,7 @@ from ..twin import ClassRecord, Twin
 from .process import Child, Ended
 from .report import Reporter, Subject, WorkerReport, module_name
 
+NEEDS_ARGUMENTS = "its constructor needs arguments"
 NOT_COMPARED = "has no example, so it was compiled but not compared"
 
 _TEST_FOLDERS = frozenset(("test", "tests"))
@@ -56,7 +57,8 @@ def check_twin(
         UsageError: the worker does not start, for example because torch cannot be imported.
         OSError: no process can be started, or no temporary folder be made.
     """
-    records, skipped = select(twin, models)
+    records, left_out = select(twin, models)
+    skipped = dict(left_out)
     total = len(models) + len(records)
     progress(0, total)
     of_models: list[Outcome] = []
@@ -68,13 +70,16 @@ def check_twin(
         for model in models:
             of_models.append(step.check_model(model))
             progress(len(of_models), total)
-        for record in records:
-            of_classes.append(step.check_class(record))
-            progress(len(models) + len(of_classes), total)
-    skipped += [(model.factory, NOT_COMPARED) for model in models if not model.example]
+        for done, record in enumerate(records, len(models) + 1):
+            try:
+                of_classes.append(step.check_class(record))
+            except NeedsArguments as name:
+                skipped[str(name)] = NEEDS_ARGUMENTS
+            progress(done, total)
+    skipped.update((model.factory, NOT_COMPARED) for model in models if not model.example)
     return WorkerReport(
         compiled=tuple(name for name, failure in of_models + of_classes if failure is None),
-        skipped=tuple(skipped),
+        skipped=tuple(skipped.items()),
         failed=tuple(failure for _, failure in of_classes if failure),
         model_failures=tuple(failure for _, failure in of_models if failure),
     )
@@ -106,7 +111,7 @@ def _reason_to_skip(record: ClassRecord) -> str | None:
     if "<locals>" in record.qualname:
         return "stands inside a function"
     if not record.constructible:
-        return "its constructor needs arguments"
+        return NEEDS_ARGUMENTS
     if path.name in _SCRIPTS or _is_test(path):
         return "stands in a test or a script"
     if record.import_works:
@@ -117,6 +122,10 @@ def _reason_to_skip(record: ClassRecord) -> str | None:
 def _is_test(path: PurePosixPath) -> bool:
     named_so = path.stem.startswith("test_") or path.stem.endswith("_test")
     return named_so or not _TEST_FOLDERS.isdisjoint(path.parts[:-1])
+
+
+class NeedsArguments(Exception):
+    """A class that takes any arguments, and turned out to need some. Holds its name."""
 
 
 class _Step:
@@ -140,7 +149,11 @@ class _Step:
             child.end()
 
     def check_class(self, record: ClassRecord) -> Outcome:
-        """Check one class."""
+        """Check one class.
+
+        Raises:
+            NeedsArguments: it cannot be checked.
+        """
         subject = self._reporter.class_subject(record)
         failure = self._ask(
             subject,
@@ -201,6 +214,8 @@ class _Step:
         except Ended as ended:
             del self._children[home]
             return self._reporter.of_end(subject, ended, what)
+        if error and error["kind"] == "arguments":
+            raise NeedsArguments(subject.name)
         return self._reporter.of_error(subject, error, what) if error else None
 
     def _child(self, home: Path) -> Child:
