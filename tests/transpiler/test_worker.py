@@ -384,7 +384,9 @@ def test_a_model_that_cannot_be_built_is_an_error(pair: Pair):
         "unexpected keyword argument 'width'": ModelSpec("net:Net", {"width": 3}),
         "args cannot be handed over": ModelSpec("net:Net", {"dim": {3}}),
     }
-    failures = pair.check(*cases.values()).model_failures
+    report = pair.check(*cases.values())
+    assert report.compiled == report.skipped == ()
+    failures = report.model_failures
     for failure, words in zip(failures, cases, strict=True):
         assert failure.code == Code.BUILD_FAILED.id
         assert words in failure.message

@@ -67,16 +67,18 @@ def check_twin(
         tempfile.TemporaryDirectory(prefix="jit-transpile-") as folder,
         _Step(twin, tree.root, out, limits, Path(folder)) as step,
     ):
-        for model in models:
-            of_models.append(step.check_model(model))
-            progress(len(of_models), total)
+        for done, model in enumerate(models, 1):
+            outcome = step.check_model(model)
+            of_models.append(outcome)
+            if outcome[1] is None and not model.example:
+                skipped[model.factory] = NOT_COMPARED
+            progress(done, total)
         for done, record in enumerate(records, len(models) + 1):
             try:
                 of_classes.append(step.check_class(record))
             except NeedsArguments as name:
                 skipped[str(name)] = NEEDS_ARGUMENTS
             progress(done, total)
-    skipped.update((model.factory, NOT_COMPARED) for model in models if not model.example)
     return WorkerReport(
         compiled=tuple(name for name, failure in of_models + of_classes if failure is None),
         skipped=tuple(skipped.items()),
