@@ -145,13 +145,15 @@ class _Rewriter(cst.CSTTransformer):
 
     def _with_imports(self, line: cst.SimpleStatementLine, added: list[ImportEdit]) -> Result:
         """An import with others around it. What stands above it, such as a comment, stays there."""
-        before = [self.style.statement(a.text) for a in added if not a.after]
-        after = [self.style.statement(a.text) for a in added if a.after]
-        if before:
-            before[0] = before[0].with_changes(leading_lines=line.leading_lines)
-            blank = [cst.EmptyLine(indent=False)] if any(a.own_group for a in added) else []
-            line = line.with_changes(leading_lines=blank)
-        return cst.FlattenSentinel([*before, line, *after])
+        lines = []
+        above = line.leading_lines
+        for edit in added:
+            if not edit.after:
+                lines.append(self.style.statement(edit.text).with_changes(leading_lines=above))
+                above = [cst.EmptyLine(indent=False)] if edit.own_group else []
+        lines.append(line.with_changes(leading_lines=above))
+        lines.extend(self.style.statement(edit.text) for edit in added if edit.after)
+        return cst.FlattenSentinel(lines)
 
     def _with_imports_at_top(self, module: cst.Module) -> cst.Module:
         added = [self.style.statement(a.text) for a in self.edits.imports if a.beside is None]

@@ -10,7 +10,7 @@ import importlib.util
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from .scopes import Scope, module_scope
@@ -61,7 +61,6 @@ class Project:
 
     def __init__(self, modules: Mapping[str, Module]) -> None:
         self.modules = modules
-        self._installed: dict[str, Module | None] = {}
         self._tops = {name.partition(".")[0] for name in modules}
 
     def module(self, name: str) -> Module | None:
@@ -70,11 +69,10 @@ class Project:
             return self.modules[name]
         if name.partition(".")[0] in self._tops or not name:
             return None
-        if name not in self._installed:
-            self._installed[name] = _read_installed(name)
-        return self._installed[name]
+        return _read_installed(name)
 
 
+@cache
 def _read_installed(name: str) -> Module | None:
     path = _installed_path(name)
     if path is None:
