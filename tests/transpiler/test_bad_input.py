@@ -124,6 +124,19 @@ class TestForeignFiles:
         assert "in its way: out/pkg/mine.txt." in told(run("src", "-o", "out"), 2)
         assert snapshot(out, state=True) == before
 
+    def test_in_the_place_of_what_was_ours(self, run: Run, src: Path, out: Path) -> None:
+        run("src", "-o", "out", "--no-compile")
+        shutil.rmtree(out / "pkg")
+        (out / "pkg").write_text("mine")
+        (out / "loose.py").unlink()
+        (out / "loose.py").mkdir()
+        before = snapshot(out, state=True)
+        assert "in its way: out/loose.py, out/pkg." in told(run("src", "-o", "out"), 2)
+        shutil.rmtree(src / "pkg")
+        (src / "pkg").write_text("a file by now, as in OUT")
+        assert "in its way: out/loose.py, out/pkg." in told(run("src", "-o", "out"), 2)
+        assert snapshot(out, state=True) == before
+
 
 class TestManifest:
     def put(self, out: Path, content: str) -> None:

@@ -90,10 +90,9 @@ def _ours(out: Path, paths: Set[PurePosixPath]) -> Iterator[PurePosixPath]:
 
 
 def _refuse_foreign(out: Path, paths: Iterable[PurePosixPath], owned: Manifest) -> None:
-    ours = owned.files.keys() | folders_of(owned.files)
-    folders = set(_foreign_folders(out, paths, ours))
+    folders = set(_foreign_folders(out, paths, owned))
     reachable = [path for path in paths if folders.isdisjoint(path.parents)]
-    foreign = sorted(folders.union(_foreign_files(out, reachable, ours)))
+    foreign = sorted(folders.union(_foreign_files(out, reachable, owned)))
     if not foreign:
         return
     named = ", ".join(str(out / path) for path in foreign[:_NAMED_AT_MOST])
@@ -105,31 +104,38 @@ def _refuse_foreign(out: Path, paths: Iterable[PurePosixPath], owned: Manifest) 
 
 
 def _foreign_folders(
-    out: Path, paths: Iterable[PurePosixPath], ours: Set[PurePosixPath]
+    out: Path, paths: Iterable[PurePosixPath], owned: Manifest
 ) -> Iterator[PurePosixPath]:
     """Files and links that stand where the twin needs a folder, and are not ours."""
     for folder in folders_of(paths):
         place = out / folder
         is_file = os.path.lexists(place) and not place.is_dir()
-        if place.is_symlink() or (is_file and folder not in ours):
+        if place.is_symlink() or (is_file and folder not in owned.files):
             yield folder
 
 
 def _foreign_files(
-    out: Path, paths: Iterable[PurePosixPath], ours: Set[PurePosixPath]
+    out: Path, paths: Iterable[PurePosixPath], owned: Manifest
 ) -> Iterator[PurePosixPath]:
     """What stands where the twin has a file, and is not ours."""
+    own_folders = folders_of(owned.files)
     for path in paths:
         try:
             mode = (out / path).lstat().st_mode
         except (FileNotFoundError, NotADirectoryError):
             continue
-        if path not in ours:
+        if not stat.S_ISDIR(mode):
+            if path not in owned.files:
+                yield path
+        elif path not in own_folders:
             yield path
-        elif stat.S_ISDIR(mode):
+        else:
             # A folder of the old twin became a file. It goes, unless somebody put a thing into it.
-            inside = (PurePosixPath(inner.relative_to(out)) for inner in (out / path).rglob("*"))
-            yield from (inner for inner in inside if inner not in ours)
+            for inner in (out / path).rglob("*"):
+                name = PurePosixPath(inner.relative_to(out))
+                is_folder = inner.is_dir() and not inner.is_symlink()
+                if name not in (own_folders if is_folder else owned.files):
+                    yield name
 
 
 def _refuse_long_names(out: Path, paths: Iterable[PurePosixPath]) -> None:
