@@ -200,6 +200,14 @@ class TestOddities:
         assert not {"closed/a.py", "secret.py"} & set(paths(tree))
         assert findings(tree) == [("closed", "JT004"), ("secret.py", "JT004")]
 
+    def test_a_tree_that_is_deeper_than_the_stack(self, src: Path) -> None:
+        deep = src
+        for _ in range(1200):
+            deep = deep / "d"
+            deep.mkdir()
+        (deep / "a.py").touch()
+        assert len(paths(scan(src, None))) == 5
+
     def test_names_that_are_not_utf8(self, src: Path) -> None:
         try:
             os.close(os.open(os.fsencode(src) + b"/\xff.py", os.O_CREAT))

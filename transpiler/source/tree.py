@@ -103,7 +103,7 @@ def scan(src: Path, out: Path | None, exclude: tuple[str, ...] = ()) -> SourceTr
 
     start, root = (package, package.parent) if package else (top, top)
     walk = _Walk(start, root, top, out, exclude)
-    files = sorted(walk.folder(start, (start.resolve(),)), key=lambda file: file.path)
+    files = sorted(walk.files(), key=lambda file: file.path)
     tree = SourceTree(root, tuple(files), tuple(sorted(walk.diagnostics)))
     if not any(file.named and file.path.suffix == ".py" for file in files):
         reason = f" ({walk.diagnostics[0]})" if walk.diagnostics else ""
@@ -158,6 +158,7 @@ class _Walk:
     def __init__(
         self, start: Path, root: Path, top: Path, out: Path | None, exclude: tuple[str, ...]
     ) -> None:
+        self.start = start
         self.root = root
         self.top = top
         self.bounds = start.resolve()
@@ -166,28 +167,38 @@ class _Walk:
         self.copies: Counter[Path] = Counter()
         self.diagnostics: list[Diagnostic] = []
 
-    def folder(self, folder: Path, chain: tuple[Path, ...]) -> Iterator[SourceFile]:
-        """The files in ``folder``; ``chain`` holds the real folders that led here."""
-        if not os.access(folder, os.R_OK | os.X_OK):
-            self.report(folder, Code.NO_PERMISSION, "the folder may not be read, left out")
-            return
-        for path in sorted(folder.iterdir()):
-            if self.left_out(path) or (path.is_symlink() and not self.followed(path, chain)):
+    def files(self) -> Iterator[SourceFile]:
+        """The files of the tree, in no order."""
+        # Each folder with the real folders that led to it. No recursion: trees may be deep.
+        waiting: list[tuple[Path, tuple[Path, ...]]] = [(self.start, (self.bounds,))]
+        while waiting:
+            folder, chain = waiting.pop()
+            if not os.access(folder, os.R_OK | os.X_OK):
+                self.report(folder, Code.NO_PERMISSION, "the folder may not be read, left out")
                 continue
-            mode = path.stat().st_mode
-            if stat.S_ISDIR(mode):
-                if not self.is_output(real := path.resolve()):
-                    yield from self.folder(path, (*chain, real))
-            elif not stat.S_ISREG(mode):
-                self.report(path, Code.NOT_A_FILE, "a pipe, socket or device, left out")
-            elif not os.access(path, os.R_OK):
-                self.report(path, Code.NO_PERMISSION, "the file may not be read, left out")
-            else:
-                yield SourceFile(
-                    PurePosixPath(path.relative_to(self.root)),
-                    path,
-                    named=path == self.top or self.top in path.parents,
-                )
+            for path in sorted(folder.iterdir()):
+                if self.left_out(path) or (path.is_symlink() and not self.followed(path, chain)):
+                    continue
+                mode = path.stat().st_mode
+                if not stat.S_ISDIR(mode):
+                    yield from self.file(path, mode)
+                    continue
+                real = path.resolve() if path.is_symlink() else chain[-1] / path.name
+                if not self.is_output(real):
+                    waiting.append((path, (*chain, real)))
+
+    def file(self, path: Path, mode: int) -> Iterator[SourceFile]:
+        """The file at ``path``, when it is one that can be mirrored."""
+        if not stat.S_ISREG(mode):
+            self.report(path, Code.NOT_A_FILE, "a pipe, socket or device, left out")
+        elif not os.access(path, os.R_OK):
+            self.report(path, Code.NO_PERMISSION, "the file may not be read, left out")
+        else:
+            yield SourceFile(
+                PurePosixPath(path.relative_to(self.root)),
+                path,
+                named=path == self.top or self.top in path.parents,
+            )
 
     def left_out(self, path: Path) -> bool:
         name = path.name
