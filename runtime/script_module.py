@@ -65,6 +65,8 @@ class ScriptModule(torch.jit.ScriptModule, metaclass=DeferredMeta):
     it never does. Other base classes, as `nn.Conv2d` or `abc.ABC`, stand beside it.
     """
 
+    _is_protocol = False  # Python 3.11's isinstance() reads it of each class under Protocol's type
+
     _c: Any = _TorchState()
     _concrete_type: Any = _TorchState()
 
