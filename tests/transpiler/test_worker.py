@@ -15,7 +15,7 @@ import pytest
 import torch
 from jit_runtime import load
 from jit_transpile.config import GIB, Limits, ModelSpec
-from jit_transpile.diagnostics import Code
+from jit_transpile.diagnostics import Code, UsageError
 from jit_transpile.source.tree import SourceFile, SourceTree
 from jit_transpile.twin import ClassRecord, Twin, TwinFile
 from jit_transpile.worker import WorkerReport, check_twin
@@ -433,6 +433,16 @@ def test_what_takes_too_much_time_or_memory_fails_alone(pair: Pair):
     assert "allocate" in greedy.message
     assert "took more than 4 seconds" in hangs.message
     assert_gone(int(pid_file.read_text()))
+
+
+def test_a_worker_that_cannot_start_is_the_users_to_repair(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+):
+    (pair.folder / "torch.py").write_text("raise ImportError('libcudart.so: not found')")
+    monkeypatch.setenv("PYTHONPATH", str(pair.folder))
+    pair.add("net.py", MODEL)
+    with pytest.raises(UsageError, match="does not start: .*libcudart.so: not found"):
+        pair.check(ModelSpec("net:Net"))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
