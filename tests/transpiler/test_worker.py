@@ -441,7 +441,7 @@ def test_a_worker_that_cannot_start_is_the_users_to_repair(
     (pair.folder / "torch.py").write_text("raise ImportError('libcudart.so: not found')")
     monkeypatch.setenv("PYTHONPATH", str(pair.folder))
     pair.add("net.py", MODEL)
-    with pytest.raises(UsageError, match="does not start: .*libcudart.so: not found"):
+    with pytest.raises(UsageError, match=r"does not start: .*libcudart\.so: not found"):
         pair.check(ModelSpec("net:Net"))
 
 
