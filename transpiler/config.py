@@ -17,6 +17,7 @@ The table is read from the nearest ``pyproject.toml`` in SRC's folder or above i
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -102,7 +103,7 @@ def load(src: Path, file: Path | None = None) -> Config:
 
 def find(src: Path) -> Path | None:
     """The nearest ``pyproject.toml`` in ``src`` or a folder above it."""
-    start = src.absolute()
+    start = Path(os.path.realpath(src))  # `..` leads up, and a loop of links nowhere
     for folder in (start, *start.parents):
         candidate = folder / "pyproject.toml"
         if candidate.is_file():

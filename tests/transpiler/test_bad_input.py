@@ -37,7 +37,9 @@ class TestUsage:
         assert "Name the folder with -o OUT" in told(run("src", "--check"), 2)
 
     def test_no_source(self, run: Run, out: Path) -> None:
-        assert "absent: no such file or folder" in told(run("absent", "-o", "out"), 2)
+        (out.parent / "loop").symlink_to("loop")
+        for name in ("absent", "loop"):
+            assert f"{name}: no such file or folder" in told(run(name, "-o", "out"), 2)
         assert not out.exists()
 
     def test_a_source_inside_the_output(self, run: Run, tmp_path: Path) -> None:
@@ -50,7 +52,8 @@ class TestUsage:
     def test_an_output_that_is_a_file(self, run: Run, tmp_path: Path, arguments: list[str]) -> None:
         (tmp_path / "file").write_text("mine")
         (tmp_path / "dangling").symlink_to("absent")
-        for name in ("file", "dangling"):
+        (tmp_path / "loop").symlink_to("loop")
+        for name in ("file", "dangling", "loop"):
             assert f"{name}: not a folder" in told(run("src", "-o", name, *arguments), 2)
         assert (tmp_path / "file").read_text() == "mine"
 

@@ -45,6 +45,7 @@ def test_the_nearest_file_above_the_source_counts(tmp_path: Path) -> None:
     (package / "net.py").touch()
     assert load(package).limits.seconds == 2
     assert load(package / "net.py").limits.seconds == 2
+    assert load(package / ".." / "..").limits.seconds == 2
 
 
 def test_a_named_file_counts_instead(tmp_path: Path) -> None:

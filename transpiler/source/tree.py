@@ -114,13 +114,18 @@ def scan(src: Path, out: Path | None, exclude: tuple[str, ...] = ()) -> SourceTr
 def _absolute(src: Path) -> Path:
     """``src`` under its own name, also when it is a link: the name is what it is imported by."""
     if src.name in ("", ".."):
-        return src.resolve()
-    return src.parent.resolve() / src.name
+        return _real(src)
+    return _real(src.parent) / src.name
+
+
+def _real(path: Path) -> Path:
+    """As ``Path.resolve``, which raises for a link that leads to itself before Python 3.13."""
+    return Path(os.path.realpath(path))
 
 
 def _keep_apart(src: Path, top: Path, out: Path) -> None:
-    target = out.resolve()
-    for place in (top, top.resolve()):
+    target = _real(out)
+    for place in (top, _real(top)):
         if place == target or target in place.parents:
             raise UsageError(f"{src} lies in {out}: the twin needs a folder of its own, -o build")
 
@@ -161,8 +166,8 @@ class _Walk:
         self.start = start
         self.root = root
         self.top = top
-        self.bounds = start.resolve()
-        self.out = out.resolve() if out is not None else None
+        self.bounds = _real(start)
+        self.out = _real(out) if out is not None else None
         self.exclude = _patterns(exclude)
         self.copies: Counter[Path] = Counter()
         self.diagnostics: list[Diagnostic] = []
@@ -183,7 +188,7 @@ class _Walk:
                 if not stat.S_ISDIR(mode):
                     yield from self.file(path, mode)
                     continue
-                real = path.resolve() if path.is_symlink() else chain[-1] / path.name
+                real = _real(path) if path.is_symlink() else chain[-1] / path.name
                 if not self.is_output(real):
                     waiting.append((path, (*chain, real)))
 
