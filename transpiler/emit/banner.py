@@ -16,5 +16,10 @@ def _template() -> jinja2.Template:
 
 
 def banner(path: str) -> str:
-    """What the file says of itself: a comment that names its source. Has no line end."""
-    return _template().render(source=path).rstrip("\n")
+    """What the file says of itself: a comment that names its source. Has no line end.
+
+    A name that is not plain is escaped: a line end in it would end the comment, and the file's
+    encoding may lack its letters.
+    """
+    plain = path.isascii() and path.isprintable()
+    return _template().render(source=path if plain else ascii(path)).rstrip("\n")
