@@ -71,6 +71,8 @@ def test_killed_at_every_step(trees: tuple[Path, Path], tmp_path: Path) -> None:
         # The same source once more: what the dead run left is dropped, or finished and undone.
         committed = (out / ".jit-transpile/journal.json").exists()
         finished.append(committed or snapshot(out) == new_tree)
+        if committed:
+            assert check(out, new_twin).pending, step
         assert committed or snapshot(out) in (old_tree, new_tree) or _only_folders(out, old_tree)
         again = tmp_path / "again"
         shutil.rmtree(again, ignore_errors=True)
