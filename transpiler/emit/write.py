@@ -24,7 +24,7 @@ class Written:
     rewritten: tuple[PurePosixPath, ...] = ()
     removed: tuple[PurePosixPath, ...] = ()
     pending: bool = False
-    """Whether an interrupted run must be finished first; only `check` leaves it."""
+    """Whether an interrupted run must be finished first, and the rest is not known; from `check`."""
 
     def __bool__(self) -> bool:
         return bool(self.new or self.rewritten or self.removed or self.pending)
@@ -65,19 +65,19 @@ def check(out: Path, twin: Twin) -> Written:
     with _explained(out):
         _refuse_file(out)
         old = manifest.read(out)
+        if journal.is_pending(out):
+            return Written(pending=True)  # files are in place that the manifest does not list yet
         hashes = Hashes(plan.state_folder(out) / "hashes.json")
-        planned = plan.make(out, twin, old, hashes)
-        return _summary(out, planned, pending=journal.is_pending(out))
+        return _summary(out, plan.make(out, twin, old, hashes))
 
 
-def _summary(out: Path, planned: plan.Plan, pending: bool = False) -> Written:
+def _summary(out: Path, planned: plan.Plan) -> Written:
     paths = [file.path for file in planned.write]
     exists = {path for path in paths if os.path.lexists(out / path)}
     return Written(
         new=tuple(path for path in paths if path not in exists),
         rewritten=tuple(path for path in paths if path in exists),
         removed=planned.remove,
-        pending=pending,
     )
 
 
