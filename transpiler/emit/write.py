@@ -24,7 +24,7 @@ class Written:
     rewritten: tuple[PurePosixPath, ...] = ()
     removed: tuple[PurePosixPath, ...] = ()
     pending: bool = False
-    """Whether an interrupted run must be finished first, and the rest is not known; from `check`."""
+    """From `check`: an interrupted run must be finished first; the rest is not known before."""
 
     def __bool__(self) -> bool:
         return bool(self.new or self.rewritten or self.removed or self.pending)
