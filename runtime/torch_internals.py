@@ -5,6 +5,7 @@ TorchScript is frozen, and these have not moved since 2019; should one move, it 
 
 from __future__ import annotations
 
+import inspect
 import sys
 import threading
 import types
@@ -174,7 +175,9 @@ def intercepted(
         _recursive.try_compile_fn,
         _recursive.lazy_bind,
     )
+    try_real_annotations = _annotations.try_real_annotations
     overloaded = _jit_internal._get_overloaded_methods
+    overloaded_names = {name.rsplit(".", 1)[-1] for name in _jit_internal._overloaded_methods}
 
     def checked_stub(func: Any, name: str) -> Any:
         before_function(func)
@@ -199,13 +202,20 @@ def intercepted(
 
     def overloads(method: Any, cls: type) -> Any:
         # torch asks the class alone, and a subclass of nn.LSTM would lose its overloads
+        if getattr(method, "__name__", None) not in overloaded_names:
+            return None
         return next(filter(None, (overloaded(method, base) for base in cls.__mro__)), None)
+
+    def real_annotations(fn: Any, loc: Any) -> Any:
+        # of ignored functions, whose annotations torch does not evaluate when they are strings
+        return try_real_annotations(with_evaluated_annotations(fn), loc)
 
     replaced = (
         (_recursive, "make_stub", checked_stub),
         (_recursive, "try_compile_fn", checked_function),
         (_recursive, "lazy_bind", bind_to_module),
         (_jit_internal, "_get_overloaded_methods", overloads),
+        (_annotations, "try_real_annotations", real_annotations),
     )
     before = [(where, name, getattr(where, name)) for where, name, _ in replaced]
     for where, name, ours in replaced:
@@ -215,6 +225,31 @@ def intercepted(
     finally:
         for where, name, theirs in before:
             setattr(where, name, theirs)
+
+
+def with_evaluated_annotations(fn: Any) -> Any:
+    """A function like this one, whose annotations are no strings (PEP 563); itself if they are not.
+
+    Its annotations stay strings where a name in them cannot be found.
+    """
+    function = inspect.unwrap(getattr(fn, "__func__", fn))
+    written = getattr(function, "__annotations__", {})
+    if not any(isinstance(annotation, str) for annotation in written.values()):
+        return fn
+    try:
+        evaluated = inspect.get_annotations(function, eval_str=True)
+    except (NameError, AttributeError, TypeError, SyntaxError):
+        return fn
+    copied = types.FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    copied.__kwdefaults__ = function.__kwdefaults__
+    copied.__annotations__ = evaluated
+    return types.MethodType(copied, fn.__self__) if inspect.ismethod(fn) else copied
 
 
 @contextmanager
