@@ -82,7 +82,9 @@ def difference(expected: Flat, actual: Flat) -> str | None:
     found = dict(actual)
     for path, value in expected:
         if path not in found:
-            return f"{path} is missing: eager has {_show(value)}"
+            items = found.get(f"len({path})")
+            what = "is missing" if items is None else f"is a sequence of {items}"
+            return f"{path} {what}, eager has {_show(value)}"
         reason = _differs(value, found[path])
         if reason:
             return f"{path} {reason}"

@@ -30,8 +30,8 @@ _HINTS = {
     "name a factory that works with --model.",
     Code.COMPILE_FAILED: "Change this line to what TorchScript takes, or put @torch.jit.unused on "
     "a method that the compiled model does not need.",
-    Code.DIFFERS: "Nothing was saved. Look at --diff for what was rewritten here; a model that "
-    "draws random numbers differs for that reason alone.",
+    Code.DIFFERS: "Nothing was saved. Look at what --diff shows, at code behind "
+    "torch.jit.is_scripting(), and for random numbers that eval mode draws.",
     Code.IMPORTED_ELSEWHERE: "Code that edits sys.path or sys.modules hides the twin; "
     "take it out of what the model imports.",
     Code.LIMIT: "Raise timeout or memory in [tool.jit-transpile], or build a smaller model.",
