@@ -12,6 +12,11 @@ from .imports import Tree
 _LOCATION = re.compile(r'File "([^"]+)", line (\d+)')
 
 
+# TorchScript says first that a call is wrong, then which operators there are, then why not this.
+_HEADINGS = ("Arguments for call are not valid.", "The following variants are available")
+_SCHEMA = re.compile(r"([\w:]+)[\w.]*\(.*\) -> ")
+
+
 class Finding(Exception):
     """What a check itself found out: its text says all."""
 
@@ -48,10 +53,21 @@ def of_text(text: str, tree: Tree) -> tuple[str, int] | None:
 def describe(error: BaseException) -> str:
     """One line: what the error says before it shows code, with its type if that says more."""
     lines = (line.strip(" :\t") for line in str(error).splitlines())
-    first = next((line for line in lines if line and not _LOCATION.match(line)), "")
+    first = _reason([line for line in lines if line and not _LOCATION.match(line)])
     kind = type(error).__name__
     if not first:
         return kind
     # TorchScript raises plain RuntimeErrors: the type tells nothing.
     plain = isinstance(error, Finding) or kind in ("RuntimeError", "NotSupportedError")
     return first if plain else f"{kind}: {first}"
+
+
+def _reason(lines: list[str]) -> str:
+    operator = ""
+    for line in lines:
+        schema = _SCHEMA.match(line)
+        if schema:
+            operator = operator or f"{schema[1]}: "
+        elif line not in _HEADINGS:
+            return operator + line
+    return lines[0] if lines else ""
