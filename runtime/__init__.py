@@ -4,7 +4,7 @@ from .attribute import Attribute
 from .compilation import compile
 from .constant import constant
 from .decorators import Final, export, ignore, script_method, unused
-from .errors import AttributeTypeWarning, CompilationError
+from .errors import AttributeTypeWarning, CompilationError, UncompiledSubmoduleWarning
 from .metaclass import script_metaclass
 from .script_module import ScriptModule
 from .serialization import code, graph, load, save
@@ -15,6 +15,7 @@ __all__ = [
     "CompilationError",
     "Final",
     "ScriptModule",
+    "UncompiledSubmoduleWarning",
     "code",
     "compile",
     "constant",

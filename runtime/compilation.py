@@ -20,7 +20,7 @@ from .compiled_state import (
     with_children,
 )
 from .declarations import Declarations, class_annotations, shown_to_torch
-from .errors import CompilationError
+from .errors import CompilationError, warn_of_uncompiled
 from .metaclass import is_twin
 from .torch_internals import (
     ConcreteType,
@@ -48,6 +48,10 @@ class Built:
     reads: dict[str, list[tuple[nn.Module, str]]]
 
 
+class _CycleError(CompilationError):
+    """A module is its own descendant; there is nothing to carry then."""
+
+
 class Compilation:
     """One run over a tree of modules.
 
@@ -58,6 +62,7 @@ class Compilation:
     def __init__(self) -> None:
         self._built: dict[int, Built] = {}
         self._in_progress: list[nn.Module] = []
+        self._failed: dict[int, Exception] = {}
         self._check = CompiledCodeCheck()
 
     def build(self, module: nn.Module, methods: list[str] | None = None) -> nn.Module:
@@ -70,8 +75,8 @@ class Compilation:
         if not is_twin(module) and hasattr(module, "__prepare_scriptable__"):
             prepared: Any = module
             module = prepared.__prepare_scriptable__()
-        if any(module is other for other in self._in_progress):
-            raise CompilationError(
+        if self.is_in_progress(module):
+            raise _CycleError(
                 f"{type(module).__name__} contains itself as a submodule; TorchScript has no "
                 "cycles. Keep the reference to a parent in a list: self.parent = [parent]."
             )
@@ -93,9 +98,48 @@ class Compilation:
         children = {
             name: None
             if child is None
-            else self.build(child, interface_methods(annotations.get(name)))
+            else self._child(child, interface_methods(annotations.get(name)))
             for name, child in module._modules.items()
         }
+        try:
+            return self._compile_with(module, children)
+        except Exception as error:
+            failed = [self._failed[id(c)] for c in module.children() if id(c) in self._failed]
+            if failed and _reaches_uncompiled(error):
+                raise failed[0] from None
+            raise
+
+    def _child(self, child: nn.Module, methods: list[str]) -> nn.Module:
+        """Compile a child. One that fails is carried: whether that matters its parent will show."""
+        try:
+            return self.build(child, methods)
+        except _CycleError:
+            raise
+        except Exception as error:
+            self._failed[id(child)] = error
+            self._built[id(child)] = built = self._carry(child)
+            return built.result
+
+    def _carry(self, module: nn.Module) -> Built:
+        """The parameters and buffers of a module that does not compile, without its code."""
+        carrier = UncompiledModule()
+        for kind in ("training", "_parameters", "_buffers"):
+            carrier.__dict__[kind] = module.__dict__[kind]
+        children = {
+            name: None if child is None else self._carried(child)
+            for name, child in module._modules.items()
+        }
+        script_module = create_script_module(with_children(carrier, children))
+        _carry_state(module, script_module)
+        return _built_from(module, script_module)
+
+    def _carried(self, child: nn.Module) -> nn.Module:
+        built = self._built.get(id(child))
+        if built is None and not is_compiled(child):
+            built = self._built[id(child)] = self._carry(child)
+        return child if built is None else built.result
+
+    def _compile_with(self, module: nn.Module, children: dict[str, nn.Module | None]) -> Built:
         if is_twin(module):
             declarations = Declarations(module)
             script_module = self._create(module, declarations, children)
@@ -103,15 +147,7 @@ class Compilation:
             constants = {name: declarations.values[name] for name in reads}
         else:
             script_module, reads, constants = _create_library_module(module, children), {}, {}
-        built = Built(
-            original=module,
-            result=module if is_twin(module) else script_module,
-            cpp=script_module._c,
-            concrete_type=script_module._concrete_type,
-            children=dict(script_module._modules.items()),
-            constants=constants,
-            reads=reads,
-        )
+        built = _built_from(module, script_module, constants, reads)
         self._check.check_module(module, built.cpp)
         return built
 
@@ -140,7 +176,9 @@ class Compilation:
         return any(module is other for other in self._in_progress)
 
     def commit(self) -> None:
-        """Make every twin of the tree compiled."""
+        """Make every twin of the tree compiled, and tell of what was left without code."""
+        for key, error in self._failed.items():
+            warn_of_uncompiled(self._built[key].original, error)
         for built in self._built.values():
             if is_twin(built.original):
                 adopt(built.original, built.cpp, built.concrete_type, built.children)
@@ -158,9 +196,40 @@ class Compilation:
 def _create_library_module(module: nn.Module, children: dict[str, nn.Module | None]) -> Any:
     """Script a module of a library, as torch does, with its compiled children in their places."""
     script_module = create_script_module(with_children(module, children))
+    _carry_state(module, script_module)
+    return script_module
+
+
+def _carry_state(module: nn.Module, script_module: Any) -> None:
     for name in carried_state(module):
         script_module.__dict__[name] = module.__dict__[name].copy()
-    return script_module
+
+
+def _built_from(
+    module: nn.Module,
+    script_module: Any,
+    constants: dict[str, Any] | None = None,
+    reads: dict[str, list[tuple[nn.Module, str]]] | None = None,
+) -> Built:
+    return Built(
+        original=module,
+        result=module if is_twin(module) else script_module,
+        cpp=script_module._c,
+        concrete_type=script_module._concrete_type,
+        children=dict(script_module._modules.items()),
+        constants=constants or {},
+        reads=reads or {},
+    )
+
+
+class UncompiledModule(nn.Module):
+    """What stands in compiled code for a module that does not compile."""
+
+
+def _reaches_uncompiled(error: Exception) -> bool:
+    """Whether compiled code calls, or reads something of, an UncompiledModule."""
+    reached = (UncompiledModule.__name__, "_forward_unimplemented")
+    return any(name in str(error) for name in reached)
 
 
 def _refuse_backward_hooks(module: nn.Module) -> None:

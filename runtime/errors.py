@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 
 class CompilationError(RuntimeError):
     """A module that TorchScript would compile, but whose compiled code would not do as eager does.
@@ -19,3 +21,14 @@ class UncompiledSubmoduleWarning(UserWarning):
 
     The compiled module carries its parameters and buffers, without its code.
     """
+
+
+def warn_of_uncompiled(module: object, error: Exception) -> None:
+    """Tell that a submodule is carried without code, and why it does not compile."""
+    reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    warnings.warn(
+        f"submodule {type(module).__name__} does not compile, and no compiled method calls it: its "
+        f"parameters and buffers are kept, its code is not ({reason.strip()})",
+        UncompiledSubmoduleWarning,
+        stacklevel=3,
+    )

@@ -10,9 +10,16 @@ from typing import Tuple  # noqa: UP035  TorchScript reads the hooks' annotation
 import jit_runtime
 import pytest
 import torch
-from jit_runtime import CompilationError, ScriptModule, export, ignore
+from jit_runtime import (
+    CompilationError,
+    ScriptModule,
+    UncompiledSubmoduleWarning,
+    export,
+    ignore,
+)
 from runtime_modules import Leaf, Tree, is_compiled_output
 from torch import Tensor, nn
+from torch.jit.frontend import NotSupportedError
 
 X = torch.randn(3, 4)
 
@@ -333,3 +340,60 @@ class TestFailure:
     def test_what_is_no_module(self):
         with pytest.raises(TypeError, match="compile takes a module, not int"):
             jit_runtime.compile(3)
+
+
+class Loss(nn.Module):
+    """Does not compile: no *args in TorchScript."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(1))
+        self.leaf = Leaf()
+
+    def forward(self, *tensors):
+        return sum(tensors) * self.weight
+
+
+class TwinLoss(Loss, ScriptModule):
+    pass
+
+
+class TestSubmodulesThatDoNotCompile:
+    @pytest.mark.parametrize("loss", [Loss, TwinLoss])
+    def test_are_carried_where_no_compiled_method_reaches_them(self, loss):
+        class Model(Leaf):
+            def __init__(self) -> None:
+                super().__init__()
+                self.loss = loss()
+                self.losses = nn.ModuleList([self.loss])
+
+        model = Model()
+        keys = list(model.state_dict())
+        with pytest.warns(UncompiledSubmoduleWarning, match=f"submodule {loss.__name__} does not"):
+            jit_runtime.compile(model)
+        assert is_compiled_output(model(X)) and list(model.state_dict()) == keys
+        assert model.losses[0] is model.loss
+        assert is_compiled_output(copy.deepcopy(model)(X))
+
+    def test_a_twin_among_them_still_runs_in_python(self):
+        class Model(Leaf):
+            def __init__(self) -> None:
+                super().__init__()
+                self.loss = TwinLoss()
+
+        with pytest.warns(UncompiledSubmoduleWarning):
+            model = jit_runtime.compile(Model())
+        assert torch.equal(model.loss(X, X), X + X)
+
+    def test_fail_where_one_does(self):
+        class Model(Leaf):
+            def __init__(self) -> None:
+                super().__init__()
+                self.loss = nn.Sequential(Loss())
+
+            def forward(self, x: Tensor) -> Tensor:
+                return self.loss(x)
+
+        with pytest.raises(NotSupportedError, match="variable number of arguments") as failure:
+            jit_runtime.compile(Model())
+        assert "*tensors" in str(failure.value)
