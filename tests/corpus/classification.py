@@ -42,7 +42,11 @@ def build(name: str) -> torch.nn.Module:
 
     torch.manual_seed(0)
     slow = {"init_weights": False} if name in ("googlenet", "inception_v3") else {}
-    return torchvision.models.get_model(name, **slow).eval()
+    model = torchvision.models.get_model(name, **slow).eval()
+    for parameter in model.parameters():
+        if not parameter.any():  # a head that starts at zero would hide what comes before it
+            torch.nn.init.normal_(parameter, std=0.02)
+    return model
 
 
 def fingerprint(model: torch.nn.Module) -> str:
