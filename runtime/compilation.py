@@ -19,7 +19,7 @@ from .compiled_state import (
     twin_of,
     with_children,
 )
-from .declarations import Declarations, class_annotations, shown_to_torch
+from .declarations import Declarations, class_annotations, hidden_values, shown_to_torch
 from .errors import CompilationError, warn_of_uncompiled
 from .metaclass import is_twin
 from .torch_internals import (
@@ -195,7 +195,9 @@ class Compilation:
 
 def _create_library_module(module: nn.Module, children: dict[str, nn.Module | None]) -> Any:
     """Script a module of a library, as torch does, with its compiled children in their places."""
-    script_module = create_script_module(with_children(module, children))
+    view = with_children(module, children)
+    view.__dict__.update(hidden_values(module))
+    script_module = create_script_module(view)
     _carry_state(module, script_module)
     return script_module
 

@@ -19,13 +19,13 @@ from torch import nn
 
 from .attribute import Attribute, Contradiction, conform, recorded_types, warn_of_contradiction
 from .constant import constants_of, evaluate
-from .torch_internals import interface_methods, is_constant_value, is_final, jit_type
+from .torch_internals import PYTHON_STATE, interface_methods, is_constant_value, is_final, jit_type
 
 _TORCH_BASES = (nn.Module, torch.jit.ScriptModule, object)
 
 
 class _Unavailable(Exception):
-    """Stands for a constant that has no value; TorchScript fails where it is read.
+    """Stands for what compiled code cannot have; TorchScript fails where it is read.
 
     An exception, for TorchScript would compile any other class.
     """
@@ -36,8 +36,9 @@ class Declarations:
 
     def __init__(self, module: nn.Module) -> None:
         self.module = module
-        self.values: dict[str, Any] = _class_level_values(module)
-        self.types: dict[str, Any] = {}
+        self.values: dict[str, Any] = {**_class_level_values(module), **hidden_values(module)}
+        # never empty, for torch would then look up those of the class
+        self.types: dict[str, Any] = {"training": bool}
         self.constants: list[str] = []
         self.reads: dict[str, list[tuple[nn.Module, str]]] = {}  # by constant
         self.failed: dict[str, Exception] = {}  # constants that could not be evaluated
@@ -100,6 +101,23 @@ class Declarations:
             return value
         self.types[name] = annotation
         return conforming
+
+
+def hidden_values(module: nn.Module) -> dict[str, Any]:
+    """Stand-ins for attributes that hold modules in lists and the like, which stay Python's.
+
+    TorchScript would take a twin in them for a compiled module, and ask it for its code.
+    """
+    held = vars(module).items()
+    return {n: _Unavailable() for n, v in held if n not in PYTHON_STATE and _holds_module(v)}
+
+
+def _holds_module(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_holds_module, value.values()))
+    if isinstance(value, (list, tuple)):
+        return any(map(_holds_module, value))
+    return isinstance(value, nn.Module)
 
 
 def class_annotations(cls: type) -> dict[str, Any]:

@@ -138,3 +138,17 @@ def test_annotations_of_all_bases_count_as_strings_too():
 
     derived = jit_runtime.compile(Derived())
     assert derived.names == [] and type(derived.scale) is float
+
+
+def test_an_annotation_that_torchscript_does_not_know_leaves_the_rest_alone():
+    class Configured(ScriptModule):
+        config: dict
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.config = {"scale": 2}
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x * self.config["scale"]
+
+    assert torch.equal(jit_runtime.compile(Configured())(torch.ones(1)), torch.full((1,), 2.0))

@@ -397,3 +397,22 @@ class TestSubmodulesThatDoNotCompile:
         with pytest.raises(NotSupportedError, match="variable number of arguments") as failure:
             jit_runtime.compile(Model())
         assert "*tensors" in str(failure.value)
+
+
+def test_modules_in_lists_stay_in_python():
+    class Parent(ScriptModule):
+        def __init__(self) -> None:
+            super().__init__()
+            self.child = Leaf()
+            self.child.parent = [self]
+            self.spare = {"one": Leaf()}
+            self.library = nn.ReLU()
+            self.library.parent = [self]
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.library(self.child(x))
+
+    parent = jit_runtime.compile(Parent())
+    assert is_compiled_output(parent(X)) and not is_compiled_output(parent.spare["one"](X))
+    other = copy.deepcopy(parent)
+    assert other.child.parent[0] is other and other.spare["one"] is not parent.spare["one"]
