@@ -14,7 +14,7 @@ from .compilation import torch_state
 from .metaclass import DeferredMeta, constructing, is_being_built, is_twin, note_new
 from .torch_internals import (
     RecursiveScriptModule,
-    let_data_parallel_replicate,
+    let_torch_treat_as_python,
     script_modules_own_names,
     wrap,
 )
@@ -157,4 +157,4 @@ def _is_hidden(cls: type, name: str) -> bool:
     return isinstance(found, (_TorchName, _TorchState))
 
 
-let_data_parallel_replicate(lambda module: is_twin(module) and "_c" not in module.__dict__)
+let_torch_treat_as_python(lambda module: is_twin(module) and "_c" not in module.__dict__)

@@ -130,3 +130,11 @@ def test_a_constructor_may_call_replace_copy_wrap_share_and_delete():
             return self.second(self.first(x))
 
     assert is_compiled_output(jit_runtime.compile(Restless()).second(X))
+
+
+def test_functional_call():
+    leaf = Leaf()
+    zeros = {name: torch.zeros_like(tensor) for name, tensor in leaf.named_parameters()}
+    assert torch.equal(torch.func.functional_call(leaf, zeros, (X,)), torch.zeros(3, 4))
+    assert torch.equal(torch.func.functional_call(leaf, ({},), X), leaf(X))
+    assert is_eager(leaf)
