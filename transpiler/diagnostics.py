@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import Enum
 
 
@@ -62,11 +63,35 @@ class Diagnostic:
     message: str
     hint: str = ""
     severity: str = Severity.WARNING.value
+    kept: tuple[str, ...] = ()
+    """Classes that stay as they are because of it."""
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
         text = f"{place}: {self.code} {self.message}"
+        if len(self.kept) == 1:
+            text += f"; {self.kept[0]} stays as it is"
+        elif self.kept:
+            text += f"; {_enumerated(self.kept)} stay as they are"
         return f"{text}\n    {self.hint}" if self.hint else text
+
+
+_NAMES_AT_MOST = 3
+
+
+def _enumerated(names: tuple[str, ...]) -> str:
+    shown = names if len(names) <= _NAMES_AT_MOST else names[: _NAMES_AT_MOST - 1]
+    rest = len(names) - len(shown)
+    last = f"{rest} more" if rest else shown[-1]
+    return f"{', '.join(shown if rest else shown[:-1])} and {last}"
+
+
+def merged(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """The findings, sorted, each once: one that keeps several classes back names them all."""
+    kept: dict[Diagnostic, set[str]] = {}
+    for diagnostic in diagnostics:
+        kept.setdefault(replace(diagnostic, kept=()), set()).update(diagnostic.kept)
+    return tuple(sorted(replace(d, kept=tuple(sorted(names))) for d, names in kept.items()))
 
 
 class UsageError(Exception):

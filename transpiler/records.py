@@ -50,10 +50,11 @@ def unknown_base(info: ClassInfo) -> Diagnostic | None:
         if isinstance(ancestor, External) and _is_lost(ancestor.name):
             file = info.module.file
             assert file is not None
-            message = f"base {ancestor.name} of {info.node.name} cannot be found; it stays as it is"
+            message = f"the base {ancestor.name} cannot be found"
             hint = "install the library that ships it; if it is no module, nothing is lost"
             line = info.node.lineno
-            return Diagnostic(file, line, Code.UNKNOWN_BASE.id, message, hint)
+            kept = (info.definition.qualname,)
+            return Diagnostic(file, line, Code.UNKNOWN_BASE.id, message, hint, kept=kept)
     return None
 
 

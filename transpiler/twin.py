@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from .diagnostics import Diagnostic
 
@@ -66,4 +65,3 @@ class Twin:
 
     diagnostics: tuple[Diagnostic, ...]
     """Findings about files, not about a class; sorted."""
-

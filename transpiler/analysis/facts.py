@@ -65,17 +65,14 @@ def _refusal(
     code: Code, info: ClassInfo, reached: Reached, line: int, message: str, hint: str
 ) -> Diagnostic:
     module = reached.definition.module
-    kept = f"{info.node.name} stays as it is"
-    if module.file is None:
+    file = module.file
+    if file is None:  # the source of a library: the finding is about the class that inherits it
         message = f"{message} of {module.name}:{line}"
-        line = info.node.lineno
-    if module.file != info.module.file and module.file is not None:
-        kept = f"{info.node.name} of {info.module.file} stays as it is"
-    file = module.file if module.file is not None else info.module.file
+        file, line = info.module.file, info.node.lineno
     assert file is not None
     if reached.reason != "entry point":
         message = f"{message} ({reached.reason})"
-    return Diagnostic(file, line, code.id, f"{message}; {kept}", hint)
+    return Diagnostic(file, line, code.id, message, hint, kept=(info.definition.qualname,))
 
 
 def _is_own_code(reached: Reached) -> bool:

@@ -7,7 +7,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..diagnostics import Diagnostic
+from ..diagnostics import Diagnostic, merged
 from ..twin import Twin
 from .write import Written
 
@@ -19,10 +19,10 @@ _NAMES_AT_MOST = 20
 
 def findings(twin: Twin, worker: WorkerReport | None = None) -> tuple[Diagnostic, ...]:
     """All diagnostics of a run, each once, sorted by file and line."""
-    found = {*twin.diagnostics, *(d for record in twin.classes for d in record.diagnostics)}
+    found = [*twin.diagnostics, *(d for record in twin.classes for d in record.diagnostics)]
     if worker is not None:
-        found.update(worker.failed, worker.model_failures)
-    return tuple(sorted(found))
+        found += [*worker.failed, *worker.model_failures]
+    return merged(found)
 
 
 def summary(
