@@ -153,17 +153,17 @@ def _check_defaults(schema: Any, graph: Any, method: Any) -> None:
 def _check_identity(graph: Any) -> None:
     for operator, python in (("aten::__is__", "=="), ("aten::__isnot__", "!=")):
         for node in graph.findAllNodes(operator):
-            if all(_is_enum(value.type()) for value in node.inputs()):
+            if all(_is_enum_or_string(value.type()) for value in node.inputs()):
                 raise CompilationError(
-                    f"{_place_of(node)}: members of an Enum are compared by identity, which is "
-                    f"always false once compiled. Write `{python}`."
+                    f"{_place_of(node)}: members of an Enum, or strings, are compared by identity, "
+                    f"which fails once compiled, where equals are copies. Write `{python}`."
                 )
 
 
-def _is_enum(type: Any) -> bool:
+def _is_enum_or_string(type: Any) -> bool:
     if type.kind() == "OptionalType":
         type = type.getElementType()
-    return bool(type.kind() == "EnumType")
+    return type.kind() in ("EnumType", "StringType")
 
 
 def _place_of(node: Any) -> str:

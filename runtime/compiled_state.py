@@ -233,6 +233,19 @@ def carried_state(module: nn.Module) -> list[str]:
     ]
 
 
+def _make_leaves(original: CppModule, copied: CppModule, memo: dict[int, Any]) -> None:
+    """Make the copied parameters leaves of autograd: torch's copy in C++ are results of `clone`."""
+    parameters = parameter_view(copied)
+    for name, source in parameter_view(original).items():
+        if id(source) not in memo:
+            leaf = nn.Parameter(parameters[name].detach(), source.requires_grad)
+            memo[id(source)] = leaf
+        copied.setattr(name, memo[id(source)])
+    children = cpp_children(copied)
+    for name, child in cpp_children(original).items():
+        _make_leaves(child, children[name], memo)
+
+
 class _Copier:
     """A compiled twin on its way through `copy`: the copy is made here, a pickle is refused."""
 
@@ -241,7 +254,9 @@ class _Copier:
         self.is_copy = is_copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _Copier:
-        cpp = copy.deepcopy(self.module.__dict__["_c"])
+        original = self.module.__dict__["_c"]
+        cpp = copy.deepcopy(original)
+        _make_leaves(original, cpp, memo)
         copied = clone(self.module, cpp, lambda v: copy.deepcopy(v, memo), memo)
         copied.__dict__.pop(_CALLER, None)
         return _Copier(copied, is_copy=True)

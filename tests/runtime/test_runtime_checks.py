@@ -58,6 +58,15 @@ class EnumInFunction(ScriptModule):
         return reduced(x, self.mode)
 
 
+class StringByIdentity(ScriptModule):
+    def __init__(self) -> None:
+        super().__init__()
+        self.mode, self.other = "sum", "sum"
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x if self.mode is self.other else x + 1
+
+
 class NoneInMethod(ScriptModule):
     def forward(self, x, y=None):
         if y is not None:
@@ -95,6 +104,7 @@ class WrappedFunction(ScriptModule):
     [
         (EnumInMethod, HERE + "members of an Enum.*Write `==`"),
         (EnumInFunction, HERE + "members of an Enum.*Write `!=`"),
+        (StringByIdentity, HERE + ".*or strings, are compared by identity"),
         (NoneInMethod, HERE + r"parameter 'y' of NoneInMethod.forward.*y: Optional\[Tensor\]"),
         (NoneInFunction, HERE + "parameter 'y' of added defaults to None"),
         (WrappedForward, HERE + r"WrappedForward.forward is wrapped by @torch.no_grad\(\)"),

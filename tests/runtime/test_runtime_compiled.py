@@ -54,6 +54,16 @@ class TestCompiledCodeRuns:
             other.leaf.lin.bias.add_(1)
         assert not torch.equal(other(X), tree(X))
 
+    def test_and_copies_can_be_trained(self):
+        tree = jit_runtime.compile(Tree())
+        tree.weights = [tree.leaf.lin.weight]  # in Python
+        tree.leaf.lin.bias.requires_grad_(False)
+        other = copy.deepcopy(tree)
+        other(X).sum().backward()
+        assert all(p.is_leaf for p in other.parameters())
+        assert other.tied.weight is other.leaf.lin.weight is other.weights[0]
+        assert other.tied.weight.grad is not None and not other.leaf.lin.bias.requires_grad
+
     def test_in_a_shallow_copy_which_shares_children(self):
         tree = jit_runtime.compile(Tree())
         other = copy.copy(tree)
