@@ -22,6 +22,7 @@ from .compiled_state import (
 from .declarations import Declarations, class_annotations, hidden_values, shown_to_torch
 from .errors import CompilationError, warn_of_uncompiled
 from .metaclass import is_twin
+from .properties import left_to_python, unmentioned_properties
 from .torch_internals import (
     ConcreteType,
     CppModule,
@@ -156,7 +157,7 @@ class Compilation:
     ) -> Any:
         with shown_to_torch(module, declarations, children):
             try:
-                return create_script_module(module)
+                return _script(module)
             except Exception as error:
                 reasons = [
                     f"@constant {type(module).__name__}.{name} could not be evaluated: {reason!r}"
@@ -197,9 +198,25 @@ def _create_library_module(module: nn.Module, children: dict[str, nn.Module | No
     """Script a module of a library, as torch does, with its compiled children in their places."""
     view = with_children(module, children)
     view.__dict__.update(hidden_values(module))
-    script_module = create_script_module(view)
+    script_module = _script(view)
     _carry_state(module, script_module)
     return script_module
+
+
+def _script(module: nn.Module) -> Any:
+    """Script a module; should that fail, without the properties that its methods do not name.
+
+    Many models have a property such as `device` that Python alone can evaluate, and that only
+    Python reads. Compiled code of another module that reads it is then told that it is not there.
+    """
+    try:
+        return create_script_module(module)
+    except Exception:
+        properties = unmentioned_properties(type(module))
+        if not properties:
+            raise
+    with left_to_python(type(module), properties):
+        return create_script_module(module)
 
 
 def _carry_state(module: nn.Module, script_module: Any) -> None:

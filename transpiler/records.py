@@ -60,7 +60,8 @@ def unknown_base(info: ClassInfo) -> Diagnostic | None:
 
 def _is_lost(name: str) -> bool:
     top = name.partition(".")[0]
-    return top not in ("builtins", "torch", "typing", "abc") and name not in PROTOCOL
+    native = name.startswith("torch._C.")  # torch.autograd.Function, which has a forward too
+    return not native and top not in ("builtins", "typing", "abc") and name not in PROTOCOL
 
 
 def _methods(facts: ClassFacts) -> dict[str, str]:
