@@ -1,0 +1,51 @@
+"""The distribution: its packages are listed by hand, since they lie under other names."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).parent.parent
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
+
+
+def test_every_package_is_listed() -> None:
+    names = {folder: package for package, folder in SETTINGS["package-dir"].items()}
+    found = set()
+    for top, package in names.items():
+        for init in (ROOT / top).rglob("__init__.py"):
+            below = init.parent.relative_to(ROOT / top).parts
+            found.add(".".join([package, *below]))
+    assert set(SETTINGS["packages"]) == found
+
+
+@pytest.mark.parametrize("package", ["jit_transpile", "jit_runtime"])
+def test_types_are_shipped(package: str) -> None:
+    assert resources.files(package).joinpath("py.typed").is_file()
+
+
+def test_templates_are_shipped() -> None:
+    names = {path.name for path in resources.files("jit_transpile.templates").iterdir()}
+    assert {path.name for path in (ROOT / "templates").glob("*.jinja")} <= names
+
+
+@pytest.mark.parametrize(
+    ("package", "never"),
+    [
+        ("jit_transpile.pipeline", {"torch", "black", "jit_runtime"}),
+        ("jit_runtime", {"libcst", "black", "jinja2", "click", "rich", "jit_transpile"}),
+    ],
+)
+def test_what_importing_a_package_does_not_import(package: str, never: set[str]) -> None:
+    code = f"import sys, {package}; print(*{never!r} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
