@@ -50,8 +50,12 @@ def unknown_base(info: ClassInfo) -> Diagnostic | None:
         if isinstance(ancestor, External) and _is_lost(ancestor.name):
             file = info.module.file
             assert file is not None
-            message = f"the base {ancestor.name} cannot be found"
-            hint = "install the library that ships it; if it is no module, nothing is lost"
+            if ancestor.name.startswith("<"):
+                message = f"the base {ancestor.name[1:-1]} is worked out when the program runs"
+                hint = "name the class itself; if it is no module, nothing is lost"
+            else:
+                message = f"the base {ancestor.name} cannot be found"
+                hint = "install the library that ships it; if it is no module, nothing is lost"
             line = info.node.lineno
             kept = (info.definition.qualname,)
             return Diagnostic(file, line, Code.UNKNOWN_BASE.id, message, hint, kept=kept)

@@ -91,6 +91,7 @@ def test_declarations_in_the_class(body: str, init: str, expected: str) -> None:
         ("b: int", "self.a = Attribute(b, int)"),
         ("b=0.5", "self.a = Attribute(b, float)"),
         ("b: List[int] = None", "self.a = b"),  # None or a list: told by each instance
+        ("b: 'int | tuple[int, int]'", "self.a = b"),
         ("b=None", "self.a = b"),
         ("b", "self.a = b"),
     ],
@@ -144,6 +145,51 @@ def test_nothing_is_wrapped_in_a_mixin() -> None:
                 return x * self.a
         """)
     assert "self.a = 3\n" in text
+
+
+def test_nothing_is_wrapped_where_the_program_watches_assignments() -> None:
+    """Its `__setattr__` would see the wrapper, as would that of a subclass."""
+    text = rewritten("""
+        from torch import nn
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a = 3
+            def forward(self, x):
+                return x * self.a
+        class Watched(Net):
+            def __setattr__(self, name, value):
+                super().__setattr__(name, value)
+        """)
+    assert "Attribute" not in text
+
+
+@pytest.mark.parametrize(
+    ("init", "parameters", "body", "expected"),
+    [
+        ("self.a = [1]", ", List=0", "", "self.a = Attribute([1], list[int])"),
+        ("list = List = 0\nself.a = [1]", "", "", "self.a = [1]"),
+        ("self.a = 1", ", int=0", "", "self.a = 1"),
+        ("self.a = []", "", "from typing import List as L\na: L[int]", "Attribute([], List[int])"),
+    ],
+)
+def test_types_are_spelt_in_names_that_mean_them(
+    init: str, parameters: str, body: str, expected: str
+) -> None:
+    assert f"{expected}\n" in rewritten(net(init, parameters=parameters, body=body))
+
+
+def test_names_that_the_file_has_for_something_else_are_not_imported() -> None:
+    """The parameter stays without a type, which compilation refuses."""
+    text = rewritten("""
+        from torch import nn
+        class Optional: pass
+        class Net(nn.Module):
+            def forward(self, x, y=None, z=3):
+                return x
+        """)
+    assert "def forward(self, x, y=None, z: int = 3):" in text
+    assert "typing" not in text
 
 
 def test_types_that_only_the_type_checker_sees_are_imported() -> None:

@@ -201,3 +201,26 @@ def test_a_class_that_stays_does_not_keep_its_subclass_back() -> None:
     assert codes(found["Base"]) == ["JT101"]
     assert found["Net"].rewritten
     assert found["Net"].bases == ("Base", "ScriptModule")
+
+
+@pytest.mark.parametrize(
+    "binding",
+    [
+        "Base = wrap(nn.Module)",
+        "Base = nn.Module\nBase = wrap(Base)",
+        "if FLAG: Base = wrap(nn.Module)\nelse: Base = nn.Module",
+    ],
+)
+def test_a_base_that_is_worked_out_when_the_program_runs(binding: str) -> None:
+    source = f"from torch import nn\n{binding}\nclass Net(Base):\n    def forward(self, x):\n        return x\n"
+    assert rewritten(source) == source
+    [finding] = twin_of({"net.py": source}).diagnostics
+    assert "the base Base is worked out when the program runs" in str(finding)
+
+
+def test_what_stands_in_for_a_missing_library_hides_nothing() -> None:
+    text = rewritten(
+        "try:\n    from torch import nn\nexcept ImportError:\n    nn = None\n"
+        f"class Net(nn.Module):\n    def forward(self, x):\n        return x\n"
+    )
+    assert "class Net(ScriptModule):" in text

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..source.scopes import FunctionNode
+from ..source.scopes import FunctionNode, Scope
 from .classes import ClassInfo
+from .names import FOUNDATION
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,18 @@ def constructor(info: ClassInfo) -> FunctionNode | None:
     return info.functions.get("__init__")
 
 
+def constructor_scope(info: ClassInfo) -> Scope:
+    """The scope of its statements; the class's own where the constructor stands elsewhere."""
+    init, scope = constructor(info), info.definition.body_scope
+    return scope if init is None else scope.children.get(init, scope)
+
+
+def sets_attributes_itself(info: ClassInfo) -> bool:
+    """Whether a ``__setattr__`` of the program sees what is assigned to ``self``."""
+    found = info.lookup("__setattr__")
+    return found is not None and found[0].module.name.partition(".")[0] not in FOUNDATION
+
+
 def assignments(info: ClassInfo) -> list[Assignment]:
     """What the class's own constructor sets on the instance, in document order.
 
@@ -108,8 +121,7 @@ def registered(info: ClassInfo) -> frozenset[str]:
         for node in ast.walk(function)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
-        and node.func.attr
-        in ("register_buffer", "register_parameter", "register_module", "add_module")
+        and node.func.attr in _REGISTER
         and node.args
         and isinstance(node.args[0], ast.Constant)
     )

@@ -14,6 +14,7 @@ from ..analysis.declarations import (
     assignments,
     bare_annotations,
     constructor,
+    constructor_scope,
     declarations,
     registered,
 )
@@ -96,9 +97,9 @@ class AttributeTypes:
         """Which assignments of the class's constructor to wrap, and in what type.
 
         ``reads`` and ``writes`` are the attributes that compiled methods touch. A type that a
-        constructor's parameter may leave None is wrapped only where compiled code assigns the
-        attribute: else each instance has it either None or not, TorchScript prunes by that, and
-        an Optional would only have to be unwrapped at every use.
+        constructor's parameter leaves open, an Optional or another Union, is wrapped only where
+        compiled code assigns the attribute: else each instance has one of the types, TorchScript
+        prunes by that, and a Union would only have to be refined at every use.
         """
         for assignment in self.assignments(info):
             name = assignment.name
@@ -107,7 +108,7 @@ class AttributeTypes:
             known = self.of(info, name)
             if known is None or known.type is None or self._may_be_tensor(known.type, assignment):
                 continue
-            if known.type.is_optional and name not in writes and not known.declared:
+            if known.type.is_union and name not in writes and not known.declared:
                 continue
             if not _contradicts(known.type, assignment.value):
                 yield Wrapped(name, assignment.statement, known)
@@ -150,10 +151,7 @@ class AttributeTypes:
         return AttributeType(None, UNKNOWN)
 
     def _reader(self, info: ClassInfo, *, inside: bool = False) -> AnnotationReader:
-        scope = info.definition.body_scope
-        init = constructor(info)
-        if inside and init is not None and init in scope.children:
-            scope = scope.children[init]
+        scope = constructor_scope(info) if inside else info.definition.body_scope
         return AnnotationReader(self.resolver, scope, info.module)
 
     def _is_registered(self, info: ClassInfo, name: str) -> bool:

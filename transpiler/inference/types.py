@@ -7,7 +7,6 @@ works them out from the values at compilation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 
@@ -28,11 +27,10 @@ class Type:
         """Whether None is one of its values."""
         return self.name == "Optional" or (self.name == "Union" and NONE in self.args)
 
-    def names(self) -> Iterator[str]:
-        """Every type constructor in it, outermost first."""
-        yield self.name
-        for argument in self.args:
-            yield from argument.names()
+    @property
+    def is_union(self) -> bool:
+        """Whether its values are of several types, None being one."""
+        return self.name in ("Optional", "Union")
 
 
 TENSOR = Type("Tensor")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..analysis.classes import ClassInfo, foreign_metaclass
-from ..analysis.declarations import constants
+from ..analysis.declarations import constants, constructor_scope, sets_attributes_itself
 from ..analysis.facts import ClassFacts
 from ..analysis.reach import Kind, Reached
 from ..inference.annotations import AnnotationReader
@@ -28,6 +28,8 @@ class Plan:
     resolver: Resolver
     types: AttributeTypes
     facts: Mapping[ClassInfo, ClassFacts]
+    decisions: Decisions
+    reach: Reach
     files: dict[str, FilePlan] = field(default_factory=dict)
 
     def edits(self) -> dict[str, FileEdits]:
@@ -38,6 +40,8 @@ class Plan:
         for facts in rewritten:
             for reached in facts.reached:
                 self._function(reached)
+        for module in {id(f.info.module): f.info.module for f in self.facts.values()}.values():
+            pass
         found = {name: plan.finished() for name, plan in self.files.items()}
         return {name: edits for name, edits in sorted(found.items()) if edits}
 
@@ -61,13 +65,16 @@ class Plan:
         plan = self._file(info.module)
         number = plan.numbers[info.node]
         plan.classes[number] = self.class_edit(info)
-        below = [f for f in self.facts.values() if f.rewritten and info in f.info.mro]
-        reads = frozenset().union(*(f.reads for f in below))
-        writes = frozenset().union(*(f.writes for f in below))
+        below = [f for f in self.facts.values() if info in f.info.mro]
+        if any(sets_attributes_itself(f.info) for f in below):
+            return
+        reads = frozenset().union(*(f.reads for f in below if f.rewritten))
+        writes = frozenset().union(*(f.writes for f in below if f.rewritten))
         constant = set(self.constants(info))
         for wrapped in self.types.wrapped(info, reads, writes):
-            if wrapped.name not in constant:
-                plan.attributes[plan.numbers[wrapped.statement]] = plan.spelling(wrapped)
+            spelling = plan.spelling(wrapped, info)
+            if wrapped.name not in constant and spelling is not None:
+                plan.attributes[plan.numbers[wrapped.statement]] = spelling
 
     def class_edit(self, info: ClassInfo) -> ClassEdit:
         """What changes in the statement of a rewritten class."""
@@ -116,7 +123,9 @@ class Plan:
         reader = AnnotationReader(self.resolver, reached.definition.scope, module)
         missing = missing_annotations(reached.node, reader, module.text)
         if missing:
-            plan.parameters[number] = {n: plan.speller.spell(t) for n, t in missing.items()}
+            scope = reached.definition.scope
+            texts = {n: plan.speller.spell(of, scope) for n, of in missing.items()}
+            plan.parameters[number] = {n: text for n, text in texts.items() if text is not None}
 
     def _is_marked(self, reached: Reached) -> bool:
         owner = reached.owner
@@ -142,12 +151,16 @@ class FilePlan:
         self.attributes: dict[int, Spelling] = {}
         self.parameters: dict[int, dict[str, Spelling]] = {}
 
-    def spelling(self, wrapped: Wrapped) -> Spelling:
-        """How the type of a wrapped attribute is written in this file."""
-        if wrapped.type.text is not None:
-            return Spelling(wrapped.type.text)
-        assert wrapped.type.type is not None
-        return self.speller.spell(wrapped.type.type)
+    def spelling(self, wrapped: Wrapped, info: ClassInfo) -> Spelling | None:
+        """How the type of a wrapped attribute is written in the constructor, if it can be."""
+        of, text = wrapped.type.type, wrapped.type.text
+        assert of is not None
+        scope = constructor_scope(info)
+        if text is not None:
+            reader = AnnotationReader(self.resolver, scope, self.module)
+            if reader.type(ast.parse(text, mode="eval").body) == of:
+                return Spelling(text)
+        return self.speller.spell(of, scope)
 
     def finished(self) -> FileEdits:
         """The edits, with the runtime's names and where they are imported."""
@@ -155,7 +168,7 @@ class FilePlan:
             classes={n: e for n, e in sorted(self.classes.items()) if e != ClassEdit()},
             script_methods=tuple(sorted(self.script_methods)),
             attributes=dict(sorted(self.attributes.items())),
-            parameters=dict(sorted(self.parameters.items())),
+            parameters={n: t for n, t in sorted(self.parameters.items()) if t},
         )
         if not edits:
             return edits

@@ -94,6 +94,24 @@ class Resolver:
                 return self.resolve(value, scope, module, before=before)
         return None
 
+    def is_certain(
+        self, expression: ast.expr, scope: Scope, module: Module, *, before: int
+    ) -> bool:
+        """Whether a name stands for the same thing whichever of its bindings is in force."""
+        root = expression
+        while isinstance(root, ast.Attribute | ast.Subscript):
+            root = root.value
+        if not isinstance(root, ast.Name):
+            return False
+        for around in scope.enclosing():
+            bindings = around.bindings.get(root.id, ())
+            if around is scope:
+                bindings = [b for b in bindings if b.line < before]
+            if bindings:
+                found = {self._bound(b, around, module) for b in bindings}
+                return len({s for s in found if not _says_nothing(s)}) < 2
+        return True
+
     def dotted(self, module: str, name: str) -> Symbol:
         """What ``from module import name`` binds."""
         return self._module_member(module, name)
@@ -113,24 +131,33 @@ class Resolver:
     def _followed(
         self, bindings: Collection[Binding], scope: Scope, module: Module
     ) -> Symbol | None:
-        """The last binding that leads somewhere: ``except ImportError: Net = None`` does not."""
-        fallback: Symbol | None = None
+        """What the last binding stands for.
+
+        A constant or a builtin says nothing where another binding does: ``Net = None`` after
+        ``except ImportError:`` only marks what is missing.
+        """
+        last: Symbol | None = None
         for binding in reversed(list(bindings)):
-            target = binding.target
-            symbol: Symbol | None = None
-            if isinstance(target, ImportedModule):
-                return ModuleName(target.module)
-            if isinstance(target, ImportedName):
-                symbol = self._module_member(target.module, target.name)
-            elif isinstance(target, ast.ClassDef | FunctionNode):
-                return Definition(module, scope, target)
-            elif isinstance(target, ast.Name | ast.Attribute):
-                symbol = self.resolve(target, scope, module, before=binding.line)
-            if symbol is not None and not isinstance(symbol, Value):
+            symbol = self._bound(binding, scope, module)
+            if not _says_nothing(symbol):
                 return symbol
-            value = target if isinstance(target, ast.expr) else None
-            fallback = fallback or symbol or Value(module, value)
-        return fallback
+            last = last or symbol
+        return last
+
+    def _bound(self, binding: Binding, scope: Scope, module: Module) -> Symbol:
+        match binding.target:
+            case ImportedModule(name):
+                return ModuleName(name)
+            case ImportedName(source, name):
+                return self._module_member(source, name)
+            case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef() as node:
+                return Definition(module, scope, node)
+            case ast.Name() | ast.Attribute() as alias:
+                symbol = self.resolve(alias, scope, module, before=binding.line)
+                return Value(module, alias) if symbol is None else symbol
+            case ast.expr() as value:
+                return Value(module, value)
+        return Value(module, None)
 
     def _member(self, symbol: Symbol, attr: str) -> Symbol:
         match symbol:
@@ -192,3 +219,8 @@ class Resolver:
 
     def _submodule(self, name: str) -> ModuleName | None:
         return ModuleName(name) if self.project.module(name) is not None else None
+
+
+def _says_nothing(symbol: Symbol) -> bool:
+    """Whether it is a constant, or a name that no one binds, such as a builtin."""
+    return isinstance(symbol, Value) and isinstance(symbol.expression, ast.Constant | ast.Name)
