@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -75,7 +75,7 @@ class ClassInfo:
     @cached_property
     def is_module(self) -> bool:
         """Whether it derives from ``torch.nn.Module``."""
-        roots = MODULE | SCRIPT_MODULE | self.table.module_bases
+        roots = MODULE | SCRIPT_MODULE
         return any(isinstance(a, External) and a.name in roots for a in self.mro)
 
     @cached_property
@@ -111,10 +111,8 @@ Ancestor: TypeAlias = ClassInfo | External
 class ClassTable:
     """Every class that was asked for, once."""
 
-    def __init__(self, resolver: Resolver, module_bases: Collection[str] = ()) -> None:
+    def __init__(self, resolver: Resolver) -> None:
         self.resolver = resolver
-        self.module_bases = frozenset(module_bases)
-        """Names of classes that are modules, though their source cannot be read."""
         self._classes: dict[Definition, ClassInfo] = {}
         self._active: set[Definition] = set()
 

@@ -12,7 +12,6 @@ from ..source.scopes import FunctionNode
 from .classes import ClassInfo
 from .decorators import returns_argument
 from .names import word
-from .policy import Decisions
 from .uses import UseFinder, Uses
 
 
@@ -44,7 +43,8 @@ class Reached:
     @property
     def node(self) -> FunctionNode:
         """The function statement."""
-        return _function_node(self.definition)
+        assert isinstance(self.definition.node, FunctionNode)
+        return self.definition.node
 
 
 _LEFT_TO_PYTHON = frozenset({"ignore", "unused"})
@@ -67,9 +67,8 @@ _KINDS = {"staticmethod": Kind.STATIC, "classmethod": Kind.CLASS, "property": Ki
 class Reach:
     """Follows calls from a module's entry points."""
 
-    def __init__(self, resolver: Resolver, decisions: Decisions = Decisions()) -> None:
+    def __init__(self, resolver: Resolver) -> None:
         self.resolver = resolver
-        self.decisions = decisions
         self.uses = UseFinder(resolver)
 
     def of(self, info: ClassInfo) -> list[Reached]:
@@ -159,15 +158,7 @@ class Reach:
         yield Reached(name, kind, found[0], definition, reason, self.uses.of(definition))
 
     def _words(self, function: Definition) -> frozenset[str]:
-        """What a function is marked with; a rule of the policy takes the place of its markers."""
-        words = frozenset(name for _, name in self.decorators(function) if name is not None)
-        rule = self.decisions.functions.get(_function_node(function))
-        return words if rule is None else (words - _ENTRY - _LEFT_TO_PYTHON) | {rule.kind}
-
-
-def _function_node(function: Definition) -> FunctionNode:
-    assert isinstance(function.node, FunctionNode)
-    return function.node
+        return frozenset(name for _, name in self.decorators(function) if name is not None)
 
 
 def _method(owner: ClassInfo, node: FunctionNode) -> Definition:

@@ -30,17 +30,6 @@ class ClassEdit:
 
 
 @dataclass(frozen=True)
-class DecoratorEdit:
-    """What changes above a function."""
-
-    added: tuple[str, ...] = ()
-    """Names of the runtime, the outermost first, below the decorators that are there."""
-
-    removed: tuple[int, ...] = ()
-    """Positions of decorators that are taken away."""
-
-
-@dataclass(frozen=True)
 class Spelling:
     """A type as it is written in a file, and the names that the file must import for it."""
 
@@ -69,7 +58,8 @@ class FileEdits:
     """All changes to one file."""
 
     classes: dict[int, ClassEdit] = field(default_factory=dict)
-    decorators: dict[int, DecoratorEdit] = field(default_factory=dict)
+    script_methods: tuple[int, ...] = ()
+    """Functions to put under ``@script_method``."""
 
     attributes: dict[int, Spelling] = field(default_factory=dict)
     """Assignments whose value is wrapped in ``Attribute(value, type)``."""
@@ -85,4 +75,4 @@ class FileEdits:
     """Pairs of module and name to add to an import statement that the file has."""
 
     def __bool__(self) -> bool:
-        return bool(self.classes or self.decorators or self.attributes or self.parameters)
+        return bool(self.classes or self.script_methods or self.attributes or self.parameters)

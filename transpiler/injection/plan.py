@@ -28,8 +28,6 @@ class Plan:
     resolver: Resolver
     types: AttributeTypes
     facts: Mapping[ClassInfo, ClassFacts]
-    decisions: Decisions
-    reach: Reach
     files: dict[str, FilePlan] = field(default_factory=dict)
 
     def edits(self) -> dict[str, FileEdits]:
@@ -40,8 +38,6 @@ class Plan:
         for facts in rewritten:
             for reached in facts.reached:
                 self._function(reached)
-        for module in {id(f.info.module): f.info.module for f in self.facts.values()}.values():
-            pass
         found = {name: plan.finished() for name, plan in self.files.items()}
         return {name: edits for name, edits in sorted(found.items()) if edits}
 
