@@ -259,8 +259,34 @@ def test_constants_are_merged_with_those_of_the_bases() -> None:
     assert lines == [
         "__constants__ = ['a']",
         "__constants__ = ['a', 'b']",
-        "__constants__ = ['a', 'b', 'c']",
+        "__constants__ = ('c', 'a', 'b')",
     ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("['a']", "['a', 'k']"),
+        ("('a',)", "('a', 'k')"),
+        ("'a', 'b'", "'a', 'b', 'k'"),
+        ("{'a'}", "{'a', 'k'}"),
+        ("[]", "['k']"),
+        ("['k', 'k']", "['k', 'k']"),
+        ("[\n        'a',  # why\n    ]", "[\n        'a', 'k',  # why\n    ]"),
+        ("['a'] + MORE", "['a'] + MORE"),  # the runtime adds what is Final
+        ("['a']\n    __constants__ += ['b']", "['a']\n    __constants__ += ['b']"),
+        ("{'a'}\n    __constants__ |= {'b'}", "{'a'}\n    __constants__ |= {'b'}"),
+    ],
+)
+def test_constants_are_added_to_what_is_there(before: str, after: str) -> None:
+    source = f"""
+from typing import Final
+from torch import nn
+class Net(nn.Module):
+    __constants__ = {before}
+    k: Final = 'x'
+"""
+    assert f"    __constants__ = {after}\n    k: Final = 'x'\n" in rewritten(source)
 
 
 @pytest.mark.parametrize(

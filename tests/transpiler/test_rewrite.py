@@ -167,10 +167,10 @@ def test_new_class_members_come_after_the_docstring() -> None:
             '''Doc.'''
 
             a: Final = 3
-        class One(nn.Module): a: Final = 3
+        class One(nn.Module): a: Final = 3  # why
         """)
     assert "    '''Doc.'''\n\n    __constants__ = ['a']\n\n    a: Final = 3\n" in text
-    assert "class One(ScriptModule):\n    __constants__ = ['a']\n    a: Final = 3\n" in text
+    assert "class One(ScriptModule):\n    __constants__ = ['a']\n    a: Final = 3  # why\n" in text
 
 
 SAMPLES = {

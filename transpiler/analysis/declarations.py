@@ -51,7 +51,7 @@ class Constants:
 
     statement: ast.Assign | ast.AnnAssign
     names: tuple[str, ...] | None
-    """None where it is no literal."""
+    """None where it is no literal, or where several statements make it."""
 
 
 def constants(info: ClassInfo) -> Constants | None:
@@ -62,7 +62,8 @@ def constants(info: ClassInfo) -> Constants | None:
                 ast.Assign(targets=[ast.Name(id="__constants__")], value=value)
                 | ast.AnnAssign(target=ast.Name(id="__constants__"), value=value)
             ) if value is not None:
-                return Constants(node, _strings(value))
+                is_all = len(info.definition.body_scope.bindings["__constants__"]) == 1
+                return Constants(node, _strings(value) if is_all else None)
     return None
 
 

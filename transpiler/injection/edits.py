@@ -23,7 +23,7 @@ class ClassEdit:
     """The class or metaclass that decides a foreign metaclass, as the file spells it."""
 
     constants: tuple[str, ...] = ()
-    """The whole of ``__constants__``, when it has to change."""
+    """The names in ``__constants__``, when some are missing there."""
 
     constants_at: int | None = None
     """The statement that sets it today; None to add one."""

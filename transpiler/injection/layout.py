@@ -28,8 +28,11 @@ class FileStyle:
 
     def strings(self, names: Sequence[str]) -> str:
         """A list of strings in the file's quotes."""
-        quoted = (f"{self.quote}{name}{self.quote}" for name in names)
-        return f"[{', '.join(quoted)}]"
+        return f"[{', '.join(map(self.string, names))}]"
+
+    def string(self, name: str) -> str:
+        """A string in the file's quotes."""
+        return f"{self.quote}{name}{self.quote}"
 
     def laid_out(self, original: cst.CSTNode, line: cst.SimpleStatementLine) -> cst.CSTNode:
         """A changed line, laid out again when the change made it too long.

@@ -96,7 +96,8 @@ class Plan:
         names = self.constants(info)
         if existing is not None and existing.names is None:
             return (), None  # worked out when the class is made; the runtime adds what is Final
-        if not self._own_constants(info) or (existing is not None and existing.names == names):
+        present = set() if existing is None else {*(existing.names or ())}
+        if not self._own_constants(info) or present.issuperset(names):
             return (), None
         return names, plan.numbers[existing.statement] if existing is not None else None
 

@@ -5,6 +5,7 @@ Only the nodes on the way to an edited statement are made anew; all others keep 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import libcst as cst
@@ -131,7 +132,7 @@ class _Rewriter(cst.CSTTransformer):
     def _assignment(self, node: cst.Assign | cst.AnnAssign, number: int) -> Node:
         for edit in self.edits.classes.values():
             if edit.constants_at == number:
-                return _with_names(node, self.style.strings(edit.constants))
+                return _with_names(node, edit.constants, self.style)
         spelling = self.edits.attributes.get(number)
         if spelling is None or node.value is None:
             return node
@@ -199,14 +200,29 @@ def _bare(value: cst.BaseExpression) -> cst.BaseExpression:
     return value
 
 
-def _with_names(node: cst.Assign | cst.AnnAssign, names: str) -> Node:
-    return node.with_changes(value=cst.parse_expression(names))
+def _with_names(node: cst.Assign | cst.AnnAssign, names: Sequence[str], style: FileStyle) -> Node:
+    """A list, tuple or set of strings with those that it lacks after its last."""
+    value = node.value
+    assert isinstance(value, cst.List | cst.Tuple | cst.Set)
+    elements = list(value.elements)
+    if not elements:
+        return node.with_changes(value=cst.parse_expression(style.strings(names)))
+    present = {getattr(element.value, "evaluated_value", None) for element in elements}
+    added = [cst.parse_expression(style.string(name)) for name in names if name not in present]
+    comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    is_single = isinstance(value, cst.Tuple) and len(elements) == 1
+    last = cst.MaybeSentinel.DEFAULT if is_single else elements[-1].comma
+    elements[-1] = elements[-1].with_changes(comma=comma)
+    elements.extend(cst.Element(item, comma=comma) for item in added)
+    elements[-1] = elements[-1].with_changes(comma=last)
+    return node.with_changes(value=value.with_changes(elements=elements))
 
 
 def _with_first(body: cst.BaseSuite, statement: cst.SimpleStatementLine) -> cst.BaseSuite:
     """A class body with a statement before all others but the docstring."""
     if isinstance(body, cst.SimpleStatementSuite):
-        line = cst.SimpleStatementLine(body.body)
+        # the end of the line, with its comment, stays behind the statements
+        line = cst.SimpleStatementLine(body.body, trailing_whitespace=body.trailing_whitespace)
         return cst.IndentedBlock([statement, line])
     assert isinstance(body, cst.IndentedBlock)
     at = 1 if body.body and _is_docstring(body.body[0]) else 0
