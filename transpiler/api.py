@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import config as configuration
-from .config import Config, ModelSpec
+from .config import NO_POLICY, Config, ModelSpec, Policy
 from .diagnostics import OutputError, UsageError
 from .emit.hashes import fingerprint
 from .emit.progress import Stage, silent
@@ -51,6 +51,7 @@ def transpile(
     *,
     exclude: Sequence[str] = (),
     models: Sequence[ModelSpec] = (),
+    policy: Policy = NO_POLICY,
     compile: bool = True,
     jobs: int | None = None,
     config: str | os.PathLike[str] | None = None,
@@ -62,6 +63,7 @@ def transpile(
         out: the folder of the twin.
         exclude: gitignore patterns of what to leave out, added to the configuration's.
         models: models to build, compare and save, added to the configuration's.
+        policy: what to export, ignore and so on, added to the configuration's.
         compile: whether to build and compile the twin's modules; runs the source's code.
         jobs: how many processes to use; as many as there are processors when None.
         config: the file to read ``[tool.jit-transpile]`` from, instead of the nearest
@@ -76,7 +78,7 @@ def transpile(
         OutputError: the twin cannot be written.
     """
     settings = configuration.load(Path(src), Path(config) if config is not None else None)
-    settings = settings.extended(exclude, models)
+    settings = settings.extended(exclude, models, policy)
     outcome = run(Request(Path(src), Path(out), settings, jobs), compile=compile)
     return replace(outcome.twin, diagnostics=findings(outcome.twin, outcome.worker))
 
@@ -117,7 +119,9 @@ def read(request: Request) -> tuple[SourceTree, Twin]:
         from .pipeline import build
 
         with request.stage("Rewriting") as advance:
-            twin = build(tree, jobs=request.jobs or _processors(), progress=advance)
+            jobs = request.jobs or _processors()
+            policy = request.settings.policy
+            twin = build(tree, jobs=jobs, progress=advance, policy=policy)
         # The manifest would vouch for a twin of what the file says by now.
         for path, state in _fingerprints(tree).items():
             if before[path] != state:

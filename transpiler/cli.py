@@ -56,6 +56,21 @@ _FILE = _File(path_type=Path)
     metavar="PATTERN",
     help="Leave out what matches, as in .gitignore; may be repeated.",
 )
+@click.option(
+    "--export", multiple=True, metavar="NAME", help="Compile this method too: pkg.net.Net.encode."
+)
+@click.option("--ignore", multiple=True, metavar="NAME", help="Leave it to Python.")
+@click.option("--unused", multiple=True, metavar="NAME", help="Let it raise once compiled.")
+@click.option(
+    "--constant", "constants", multiple=True, metavar="NAME", help="Make this attribute a constant."
+)
+@click.option(
+    "--module-base",
+    "module_bases",
+    multiple=True,
+    metavar="NAME",
+    help="This class is an nn.Module, though it cannot be read: lib.Base.",
+)
 @click.option("--strict", is_flag=True, help="Exit with 1 when there is anything to report.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes. [default: all CPUs]")
 @click.option("-q", "--quiet", is_flag=True, help="Print only findings and errors.")
@@ -74,6 +89,11 @@ def main(
     no_compile: bool,
     models: tuple[str, ...],
     exclude: tuple[str, ...],
+    export: tuple[str, ...],
+    ignore: tuple[str, ...],
+    unused: tuple[str, ...],
+    constants: tuple[str, ...],
+    module_bases: tuple[str, ...],
     strict: bool,
     jobs: int | None,
     quiet: bool,
@@ -87,7 +107,9 @@ def main(
     """
     try:
         settings = configuration.load(src, config)
-        settings = settings.extended(exclude, [configuration.parse_model(text) for text in models])
+        policy = configuration.Policy(export, ignore, unused, constants, module_bases)
+        specs = [configuration.parse_model(text) for text in models]
+        settings = settings.extended(exclude, specs, policy)
         request = Request(src, out, settings, jobs, progress.chosen(quiet))
         if diff or check:
             good = _look(request, diff=diff, check=check, strict=strict, quiet=quiet)

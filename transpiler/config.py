@@ -6,6 +6,11 @@ The table is read from the nearest ``pyproject.toml`` in SRC's folder or above i
     exclude = ["legacy/", "*_test.py"]    # gitignore patterns, relative to the source tree's root
     timeout = 300                         # seconds for each model and class of the worker step
     memory = 8                            # GiB for each of the worker's processes
+    export = ["pkg.net.Net.encode"]       # entry points, as under @torch.jit.export
+    ignore = ["pkg.net.Net.debug"]        # left to Python, as under @torch.jit.ignore
+    unused = ["pkg.train.*"]              # raise when compiled, as under @torch.jit.unused
+    constants = ["pkg.net.Net.scale"]     # attributes that are constants, as if Final
+    module_bases = ["lib.Base"]           # classes that are nn.Modules, but cannot be read
 
     [[tool.jit-transpile.models]]
     factory = "pkg.zoo:small"             # a class or function in the source tree
@@ -21,7 +26,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,16 +73,46 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Policy:
+    """What is said about the code from outside it: dotted paths, in which ``*`` is anything."""
+
+    export: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+    constants: tuple[str, ...] = ()
+    module_bases: tuple[str, ...] = ()
+    """Names of classes that are ``nn.Module``s though their source cannot be read."""
+
+    def joined(self, other: Policy) -> Policy:
+        """These rules, and those of another."""
+        return Policy(
+            **{f.name: (*getattr(self, f.name), *getattr(other, f.name)) for f in fields(self)}
+        )
+
+
+NO_POLICY = Policy()
+RULES = tuple(f.name for f in fields(Policy))
+
+
+@dataclass(frozen=True)
 class Config:
     """The settings of one run."""
 
     exclude: tuple[str, ...] = ()
     models: tuple[ModelSpec, ...] = ()
     limits: Limits = Limits()
+    policy: Policy = Policy()
 
-    def extended(self, exclude: Sequence[str], models: Sequence[ModelSpec]) -> Config:
+    def extended(
+        self, exclude: Sequence[str], models: Sequence[ModelSpec], policy: Policy
+    ) -> Config:
         """These settings and what the command line adds."""
-        return replace(self, exclude=(*self.exclude, *exclude), models=(*self.models, *models))
+        return replace(
+            self,
+            exclude=(*self.exclude, *exclude),
+            models=(*self.models, *models),
+            policy=self.policy.joined(policy),
+        )
 
 
 def load(src: Path, file: Path | None = None) -> Config:
@@ -90,7 +125,7 @@ def load(src: Path, file: Path | None = None) -> Config:
     if path is None:
         return Config()
     table = _table(path)
-    _only(path, TABLE, table, ("exclude", "memory", "models", "timeout"))
+    _only(path, TABLE, table, ("exclude", "memory", "models", "timeout", *RULES))
     defaults = Limits()
     seconds = _number(path, table, "timeout", defaults.seconds)
     gibibytes = _number(path, table, "memory", defaults.memory / GIB)
@@ -98,6 +133,7 @@ def load(src: Path, file: Path | None = None) -> Config:
         exclude=_strings(path, table, "exclude"),
         models=tuple(_models(path, table)),
         limits=Limits(seconds, int(gibibytes * GIB)),
+        policy=Policy(**{rule: _strings(path, table, rule) for rule in RULES}),
     )
 
 

@@ -17,8 +17,8 @@ class Severity(Enum):
 class Code(Enum):
     """The codes of the findings, each with its title. A code never changes its meaning.
 
-    JT0xx are about files, JT1xx about classes that stay as they are, JT3xx about building and
-    compiling.
+    JT0xx are about files, JT1xx about classes that stay as they are, JT2xx about types, JT3xx
+    about building and compiling.
     """
 
     UNREADABLE = ("JT001", "file does not parse or decode")
@@ -29,6 +29,7 @@ class Code(Enum):
     UNKNOWN_BASE = ("JT102", "base class cannot be found")
     DECORATED_METHOD = ("JT103", "TorchScript would drop the decorator of a compiled method")
     FOUNDATION = ("JT104", "the runtime itself is built on this package")
+    UNTYPED_CONTAINER = ("JT201", "an attribute starts empty and has no type")
     BUILD_FAILED = ("JT301", "the twin cannot be built")
     COMPILE_FAILED = ("JT302", "the twin does not compile")
     DIFFERS = ("JT303", "the compiled twin computes something else")

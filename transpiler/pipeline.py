@@ -9,13 +9,15 @@ from multiprocessing import get_context
 from .analysis.classes import ClassInfo, ClassTable
 from .analysis.facts import class_facts
 from .analysis.names import FOUNDATION, KNOWN
+from .analysis.policy import decide
 from .analysis.reach import Reach
+from .config import NO_POLICY, Policy
 from .diagnostics import Code, Diagnostic
 from .emit.banner import banner
 from .inference.attributes import AttributeTypes
 from .injection.edits import FileEdits
 from .injection.plan import Plan
-from .records import class_record, unknown_base
+from .records import class_record, unknown_bases
 from .source.load import TreeModules
 from .source.project import Module, Project
 from .source.resolver import Resolver
@@ -30,25 +32,36 @@ _FILES_PER_PROCESS = 8
 """Below this a process takes longer to start than to rewrite its share."""
 
 
-def build(tree: SourceTree, *, jobs: int = 1, progress: Progress = lambda done, of: None) -> Twin:
+def build(
+    tree: SourceTree,
+    *,
+    policy: Policy = NO_POLICY,
+    jobs: int = 1,
+    progress: Progress = lambda done, of: None,
+) -> Twin:
     """Work out the twin of a source tree. Nothing is imported, and nothing is written.
 
     Args:
         tree: the files, as `source.tree.scan` found them.
+        policy: what is said about the code from outside it.
         jobs: how many processes rewrite files; what they write does not depend on it.
         progress: called after each rewritten file.
+
+    Raises:
+        UsageError: the policy names what is not there.
     """
     sources = TreeModules(tree)
     named = sources.named()
     resolver = Resolver(Project(sources), KNOWN)
-    table = ClassTable(resolver)
+    table = ClassTable(resolver, policy.module_bases)
 
     classes = [info for module in named for info in table.in_module(module)]
-    modules = [info for info in classes if info.is_module and not info.is_script_module]
-    reach = Reach(resolver)
+    modules = [info for info in classes if info.is_module and not info.is_twin]
+    decisions = decide(policy, named, classes)
+    reach = Reach(resolver, decisions)
     facts = {i: class_facts(i, reach) for i in modules if not _is_foundation(i.module)}
 
-    plan = Plan(resolver, AttributeTypes(resolver), facts)
+    plan = Plan(resolver, AttributeTypes(resolver), facts, decisions, reach)
     contents = dict(_rewritten(sources, plan.edits(), jobs, progress))
     return Twin(
         files=tuple(
@@ -99,7 +112,7 @@ def _file_findings(
     tree: SourceTree, sources: TreeModules, modules: list[ClassInfo], classes: list[ClassInfo]
 ) -> Iterator[Diagnostic]:
     found = {*tree.diagnostics, *sources.diagnostics.values()}
-    found.update(d for info in classes if (d := unknown_base(info)) is not None)
+    found.update(unknown_bases(classes))
     for name in sorted({i.module.name.partition(".")[0] for i in modules} & FOUNDATION):
         count = sum(i.module.name.partition(".")[0] == name for i in modules)
         message = f"{count} classes of {name} stay as they are: the runtime is built on them"

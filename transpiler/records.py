@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Iterator
 
 from .analysis.classes import ClassInfo
+from .analysis.declarations import assignments
 from .analysis.facts import ClassFacts
 from .analysis.names import PROTOCOL
 from .analysis.reach import Kind
@@ -35,31 +37,36 @@ def class_record(facts: ClassFacts, plan: Plan) -> ClassRecord:
         bases=tuple(bases),
         methods=_methods(facts),
         attributes=_attributes(facts, plan.types) if facts.rewritten else {},
+        policy=_policy(info, plan),
         constants=plan.constants(info),
-        diagnostics=facts.diagnostics,
+        diagnostics=(*facts.diagnostics, *_untyped(facts, plan.types)),
         constructible=_is_constructible(info),
         import_works=_works_on_import(info.module),
     )
 
 
-def unknown_base(info: ClassInfo) -> Diagnostic | None:
-    """A finding about a class that looks like a module but for a base that cannot be found."""
-    if info.is_module or "forward" not in info.functions:
-        return None
-    for ancestor in info.mro:
-        if isinstance(ancestor, External) and _is_lost(ancestor.name):
-            file = info.module.file
-            assert file is not None
-            if ancestor.name.startswith("<"):
-                message = f"the base {ancestor.name[1:-1]} is worked out when the program runs"
-                hint = "name the class itself; if it is no module, nothing is lost"
-            else:
-                message = f"the base {ancestor.name} cannot be found"
-                hint = "install the library that ships it; if it is no module, nothing is lost"
-            line = info.node.lineno
-            kept = (info.definition.qualname,)
-            return Diagnostic(file, line, Code.UNKNOWN_BASE.id, message, hint, kept=kept)
-    return None
+def unknown_bases(classes: Iterable[ClassInfo]) -> Iterator[Diagnostic]:
+    """What is said of classes that look like modules but for a base that cannot be found.
+
+    Once for each such base, where it is met first.
+    """
+    found: dict[str, list[ClassInfo]] = {}
+    for info in classes:
+        if not info.is_module and "forward" in info.functions:
+            for ancestor in info.mro:
+                if isinstance(ancestor, External) and _is_lost(ancestor.name):
+                    found.setdefault(ancestor.name, []).append(info)
+    for name, infos in found.items():
+        file = infos[0].module.file
+        assert file is not None
+        if name.startswith("<"):
+            message = f"the base {name[1:-1]} is worked out when the program runs"
+            hint = "name the class itself; if it is no module, nothing is lost"
+        else:
+            message = f"the base {name} cannot be found"
+            hint = "install its library, or say that it is a module: --module-base"
+        line, kept = infos[0].node.lineno, tuple(i.definition.qualname for i in infos)
+        yield Diagnostic(file, line, Code.UNKNOWN_BASE.id, message, hint, kept=kept)
 
 
 def _is_lost(name: str) -> bool:
@@ -72,6 +79,12 @@ def _methods(facts: ClassFacts) -> dict[str, str]:
     return {r.name: r.reason for r in facts.reached if r.kind is not Kind.FUNCTION}
 
 
+def _policy(info: ClassInfo, plan: Plan) -> dict[str, str]:
+    own = {id(function) for function in info.functions.values()}
+    decided = plan.decisions.functions.items()
+    return {f.node.name: str(rule) for f, rule in decided if id(f.node) in own}
+
+
 def _attributes(facts: ClassFacts, types: AttributeTypes) -> dict[str, dict[str, str]]:
     found = {}
     for name in sorted(facts.reads | facts.writes):
@@ -79,6 +92,32 @@ def _attributes(facts: ClassFacts, types: AttributeTypes) -> dict[str, dict[str,
         if known is not None:
             found[name] = {"type": str(known.type or ""), "origin": known.origin}
     return found
+
+
+def _untyped(facts: ClassFacts, types: AttributeTypes) -> Iterator[Diagnostic]:
+    """Attributes that start as an empty list or dict of nobody knows what."""
+    info = facts.info
+    file = info.module.file
+    assert file is not None
+    touched = facts.reads | facts.writes if facts.rewritten else frozenset()
+    for assignment in assignments(info):
+        name, kind = assignment.name, _empty(assignment.value)
+        known = types.of(info, name) if name in touched and kind is not None else None
+        if known is not None and known.type is None:
+            message = f"{info.node.name}.{name} starts empty, and nothing says what it holds"
+            hint = f"declare it in the class, for example {name}: {kind}"
+            line = assignment.statement.lineno
+            yield Diagnostic(file, line, Code.UNTYPED_CONTAINER.id, message, hint)
+
+
+def _empty(value: ast.expr) -> str | None:
+    """For an empty list or dict, how its type would be written."""
+    match value:
+        case ast.List(elts=[]) | ast.Call(func=ast.Name(id="list"), args=[], keywords=[]):
+            return "List[int]"
+        case ast.Dict(keys=[]) | ast.Call(func=ast.Name(id="dict"), args=[], keywords=[]):
+            return "Dict[str, int]"
+    return None
 
 
 def _is_constructible(info: ClassInfo) -> bool:

@@ -44,6 +44,9 @@ class ClassRecord:
     attributes: dict[str, dict[str, str]] = field(default_factory=dict)
     """Attributes that compiled methods read: ``type`` and ``origin`` (where it came from)."""
 
+    policy: dict[str, str] = field(default_factory=dict)
+    """Methods of its own about which a rule from outside the code decided, and which rule."""
+
     constants: tuple[str, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
     constructible: bool = False

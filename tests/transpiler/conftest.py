@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 from file_trees import Run, make_tree, make_twin
 from jit_transpile.cli import main
+from jit_transpile.config import Policy
 from jit_transpile.source.tree import SourceTree
 from jit_transpile.twin import Twin
 
@@ -39,7 +40,9 @@ def out(tmp_path: Path) -> Path:
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     """Runs the command in ``tmp_path``, where ``src/`` lies."""
 
-    def build(tree: SourceTree, *, jobs: int, progress: Callable[[int, int], None]) -> Twin:
+    def build(
+        tree: SourceTree, *, jobs: int, progress: Callable[[int, int], None], policy: Policy
+    ) -> Twin:
         progress(1, 1)
         return make_twin(tree)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -11,7 +11,7 @@ from typing import TypeAlias
 from ..source.project import Module
 from ..source.resolver import Definition, External, Resolver, Symbol
 from ..source.scopes import FunctionNode
-from .names import MODULE, PROTOCOL, SCRIPT_MODULE, word
+from .names import LEGACY, MODULE, PROTOCOL, TWIN, word
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,8 +23,8 @@ class Base:
 
     @property
     def is_module_root(self) -> bool:
-        """Whether it is ``torch.nn.Module`` itself."""
-        return isinstance(self.target, External) and self.target.name in MODULE
+        """Whether it is ``torch.nn.Module`` itself, or ``torch.jit.ScriptModule``."""
+        return isinstance(self.target, External) and self.target.name in MODULE | LEGACY
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,13 +75,13 @@ class ClassInfo:
     @cached_property
     def is_module(self) -> bool:
         """Whether it derives from ``torch.nn.Module``."""
-        roots = MODULE | SCRIPT_MODULE
+        roots = MODULE | LEGACY | TWIN | self.table.module_bases
         return any(isinstance(a, External) and a.name in roots for a in self.mro)
 
     @cached_property
-    def is_script_module(self) -> bool:
-        """Whether it derives from a ScriptModule already."""
-        return any(isinstance(a, External) and a.name in SCRIPT_MODULE for a in self.mro)
+    def is_twin(self) -> bool:
+        """Whether it derives from the runtime's ScriptModule already."""
+        return any(isinstance(a, External) and a.name in TWIN for a in self.mro)
 
     def lookup(self, name: str) -> tuple[ClassInfo, FunctionNode] | None:
         """The method of that name, and the class whose it is."""
@@ -111,8 +111,10 @@ Ancestor: TypeAlias = ClassInfo | External
 class ClassTable:
     """Every class that was asked for, once."""
 
-    def __init__(self, resolver: Resolver) -> None:
+    def __init__(self, resolver: Resolver, module_bases: Collection[str] = ()) -> None:
         self.resolver = resolver
+        self.module_bases = frozenset(module_bases)
+        """Names of classes that are modules, though their source cannot be read."""
         self._classes: dict[Definition, ClassInfo] = {}
         self._active: set[Definition] = set()
 

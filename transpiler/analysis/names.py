@@ -17,14 +17,17 @@ _TYPING = ("typing", "typing_extensions")
 MODULE = frozenset(
     f"{m}.Module" for m in ("torch.nn", "torch.nn.modules", "torch.nn.modules.module")
 )
-SCRIPT_MODULE = frozenset(
-    f"{m}.ScriptModule" for m in ("torch.jit", "torch.jit._script", "jit_runtime")
-)
+LEGACY = frozenset(f"{m}.ScriptModule" for m in ("torch.jit", "torch.jit._script"))
+"""The base of hand-written script modules."""
+
+TWIN = frozenset({"jit_runtime.ScriptModule"})
+"""The base of generated ones."""
+
 PROTOCOL = frozenset(f"{m}.Protocol" for m in _TYPING)
 
 KNOWN: Mapping[str, str] = {
     **dict.fromkeys(MODULE, "Module"),
-    **dict.fromkeys(SCRIPT_MODULE, "ScriptModule"),
+    **dict.fromkeys(LEGACY | TWIN, "ScriptModule"),
     **_spellings(
         _JIT,
         (
@@ -77,3 +80,8 @@ FOUNDATION = frozenset({"torch", "jit_runtime"})
 def word(symbol: Symbol | None) -> str | None:
     """The tool's word for a well-known symbol: ``ignore`` for ``torch.jit.ignore``."""
     return KNOWN.get(symbol.name) if isinstance(symbol, External) else None
+
+
+def is_runtimes(symbol: Symbol | None) -> bool:
+    """Whether a well-known symbol is the runtime's own, rather than torch's of the same name."""
+    return isinstance(symbol, External) and symbol.name.startswith("jit_runtime.")

@@ -11,7 +11,8 @@ from ..source.resolver import Definition, Resolver
 from ..source.scopes import FunctionNode
 from .classes import ClassInfo
 from .decorators import returns_argument
-from .names import word
+from .names import is_runtimes, word
+from .policy import Decisions
 from .uses import UseFinder, Uses
 
 
@@ -43,8 +44,16 @@ class Reached:
     @property
     def node(self) -> FunctionNode:
         """The function statement."""
-        assert isinstance(self.definition.node, FunctionNode)
-        return self.definition.node
+        return _function_node(self.definition)
+
+
+@dataclass(frozen=True)
+class Marker:
+    """A decorator such as ``@torch.jit.export``."""
+
+    position: int
+    word: str
+    is_runtimes: bool
 
 
 _LEFT_TO_PYTHON = frozenset({"ignore", "unused"})
@@ -67,8 +76,9 @@ _KINDS = {"staticmethod": Kind.STATIC, "classmethod": Kind.CLASS, "property": Ki
 class Reach:
     """Follows calls from a module's entry points."""
 
-    def __init__(self, resolver: Resolver) -> None:
+    def __init__(self, resolver: Resolver, decisions: Decisions) -> None:
         self.resolver = resolver
+        self.decisions = decisions
         self.uses = UseFinder(resolver)
 
     def of(self, info: ClassInfo) -> list[Reached]:
@@ -98,6 +108,19 @@ class Reach:
             else:
                 yield decorator, word(symbol)
 
+    def markers(self, function: Definition) -> list[Marker]:
+        """The decorators of a function that TorchScript or the runtime gives a meaning."""
+        found = []
+        for position, decorator in enumerate(function.node.decorator_list):
+            name = decorator.func if isinstance(decorator, ast.Call) else decorator
+            symbol = self.resolver.resolve(
+                name, function.scope, function.module, before=function.node.lineno
+            )
+            known = word(symbol)
+            if known in _ENTRY | _LEFT_TO_PYTHON:
+                found.append(Marker(position, known, is_runtimes(symbol)))
+        return found
+
     def foreign_decorator(self, function: Definition) -> ast.expr | None:
         """The first decorator that TorchScript would silently drop, though it may do something."""
         known = _MARKERS | _KINDS.keys()
@@ -123,11 +146,13 @@ class Reach:
             found = info.lookup(name)
             if found is None:
                 continue
-            words = self._words(_method(*found))
+            method = _method(*found)
+            words = self._words(method)
             if name == "forward":
                 reason = "entry point"
             elif words & _ENTRY:
-                reason = "exported"
+                rule = self.decisions.functions.get(method)
+                reason = "exported" if rule is None else f"exported by {rule}"
             else:
                 continue
             yield from self._method(name, found, reason, words)
@@ -158,7 +183,15 @@ class Reach:
         yield Reached(name, kind, found[0], definition, reason, self.uses.of(definition))
 
     def _words(self, function: Definition) -> frozenset[str]:
-        return frozenset(name for _, name in self.decorators(function) if name is not None)
+        """What a function is marked with; a rule of the policy takes the place of its markers."""
+        words = frozenset(name for _, name in self.decorators(function) if name is not None)
+        rule = self.decisions.functions.get(function)
+        return words if rule is None else (words - _ENTRY - _LEFT_TO_PYTHON) | {rule.kind}
+
+
+def _function_node(function: Definition) -> FunctionNode:
+    assert isinstance(function.node, FunctionNode)
+    return function.node
 
 
 def _method(owner: ClassInfo, node: FunctionNode) -> Definition:

@@ -18,7 +18,7 @@ from ..analysis.declarations import (
     declarations,
     registered,
 )
-from ..analysis.names import word
+from ..analysis.names import is_runtimes, word
 from ..source.resolver import Definition, Resolver
 from .annotations import Annotation, AnnotationReader
 from .literals import literal_type
@@ -39,6 +39,15 @@ class AttributeType:
 
     declared: bool = False
     """Whether the class itself says so, rather than a value that the constructor sees."""
+
+
+@dataclass(frozen=True)
+class AttributeCall:
+    """``Attribute(value, type)`` in the source."""
+
+    call: ast.Call
+    is_runtimes: bool
+    """Whether it is the runtime's, and not ``torch.jit.Attribute``."""
 
 
 @dataclass(frozen=True)
@@ -108,10 +117,20 @@ class AttributeTypes:
             known = self.of(info, name)
             if known is None or known.type is None or self._may_be_tensor(known.type, assignment):
                 continue
+            if self.attribute_call(info, assignment.value) is not None:
+                continue
             if known.type.is_union and name not in writes and not known.declared:
                 continue
             if not _contradicts(known.type, assignment.value):
                 yield Wrapped(name, assignment.statement, known)
+
+    def attribute_call(self, info: ClassInfo, value: ast.expr | None) -> AttributeCall | None:
+        """The value as a call of ``Attribute``, by which the source itself gives a type."""
+        if not isinstance(value, ast.Call):
+            return None
+        symbol = self.resolver.resolve(value.func, constructor_scope(info), info.module)
+        known = word(symbol) == "Attribute"
+        return AttributeCall(value, is_runtimes(symbol)) if known else None
 
     def _declared(self, info: ClassInfo, name: str) -> AttributeType | None:
         for ancestor in info.classes():
@@ -139,6 +158,10 @@ class AttributeTypes:
             annotation = self._reader(info, inside=True).read(assignment.annotation)
             if annotation.type is not None:
                 return _from_annotation(annotation, assignment.origin, spelt=True, declared=False)
+        attribute = self.attribute_call(info, assignment.value)
+        if attribute is not None and len(attribute.call.args) == 2:
+            of = self._reader(info, inside=True).type(attribute.call.args[1])
+            return AttributeType(of, "Attribute") if of else AttributeType(None, UNKNOWN)
         literal = literal_type(assignment.value)
         if literal is not None:
             return AttributeType(literal, "literal")

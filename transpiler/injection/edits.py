@@ -30,6 +30,17 @@ class ClassEdit:
 
 
 @dataclass(frozen=True)
+class DecoratorEdit:
+    """What changes above a function."""
+
+    added: tuple[str, ...] = ()
+    """Names of the runtime, the outermost first, below the decorators that are there."""
+
+    removed: tuple[int, ...] = ()
+    """Positions of decorators that are taken away."""
+
+
+@dataclass(frozen=True)
 class Spelling:
     """A type as it is written in a file, and the names that the file must import for it."""
 
@@ -58,11 +69,13 @@ class FileEdits:
     """All changes to one file."""
 
     classes: dict[int, ClassEdit] = field(default_factory=dict)
-    script_methods: tuple[int, ...] = ()
-    """Functions to put under ``@script_method``."""
+    decorators: dict[int, DecoratorEdit] = field(default_factory=dict)
 
     attributes: dict[int, Spelling] = field(default_factory=dict)
     """Assignments whose value is wrapped in ``Attribute(value, type)``."""
+
+    attribute_calls: tuple[int, ...] = ()
+    """Assignments of torch's own ``Attribute(value, type)``, which becomes the runtime's."""
 
     parameters: dict[int, dict[str, Spelling]] = field(default_factory=dict)
     """Functions, and the annotations that some of their parameters get."""
@@ -75,4 +88,5 @@ class FileEdits:
     """Pairs of module and name to add to an import statement that the file has."""
 
     def __bool__(self) -> bool:
-        return bool(self.classes or self.script_methods or self.attributes or self.parameters)
+        changes = (self.classes, self.decorators, self.attributes, self.attribute_calls)
+        return any(changes) or bool(self.parameters)

@@ -7,16 +7,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..analysis.classes import ClassInfo, foreign_metaclass
-from ..analysis.declarations import constants, constructor_scope, sets_attributes_itself
+from ..analysis.declarations import (
+    assignments,
+    constants,
+    constructor_scope,
+    sets_attributes_itself,
+)
 from ..analysis.facts import ClassFacts
-from ..analysis.reach import Kind, Reached
+from ..analysis.policy import Decisions
+from ..analysis.reach import Kind, Reach, Reached
 from ..inference.annotations import AnnotationReader
 from ..inference.attributes import AttributeTypes, Wrapped
 from ..inference.parameters import missing_annotations
 from ..source.project import Module
-from ..source.resolver import Resolver
+from ..source.resolver import Definition, Resolver
 from ..source.statements import ast_statements
-from .edits import ClassEdit, FileEdits, Spelling
+from .edits import ClassEdit, DecoratorEdit, FileEdits, Spelling
 from .imports import ImportBlock, runtime_names
 from .spelling import Speller
 
@@ -28,6 +34,8 @@ class Plan:
     resolver: Resolver
     types: AttributeTypes
     facts: Mapping[ClassInfo, ClassFacts]
+    decisions: Decisions
+    reach: Reach
     files: dict[str, FilePlan] = field(default_factory=dict)
 
     def edits(self) -> dict[str, FileEdits]:
@@ -38,6 +46,8 @@ class Plan:
         for facts in rewritten:
             for reached in facts.reached:
                 self._function(reached)
+        for function in self.decisions.functions:
+            self._decorators(function, compiled=False)
         found = {name: plan.finished() for name, plan in self.files.items()}
         return {name: edits for name, edits in sorted(found.items()) if edits}
 
@@ -54,13 +64,15 @@ class Plan:
     def _own_constants(self, info: ClassInfo) -> tuple[str, ...]:
         existing = constants(info)
         names = (existing.names or ()) if existing is not None else ()
-        return tuple(dict.fromkeys([*names, *self.types.finals(info)]))
+        by_rule = self.decisions.constants.get(info.node, ())
+        return tuple(dict.fromkeys([*names, *self.types.finals(info), *by_rule]))
 
     def _class(self, facts: ClassFacts) -> None:
         info = facts.info
         plan = self._file(info.module)
         number = plan.numbers[info.node]
         plan.classes[number] = self.class_edit(info)
+        self._attribute_calls(info, plan)
         below = [f for f in self.facts.values() if info in f.info.mro]
         if any(sets_attributes_itself(f.info) for f in below):
             return
@@ -71,6 +83,14 @@ class Plan:
             spelling = plan.spelling(wrapped, info)
             if wrapped.name not in constant and spelling is not None:
                 plan.attributes[plan.numbers[wrapped.statement]] = spelling
+
+    def _attribute_calls(self, info: ClassInfo, plan: FilePlan) -> None:
+        """Hand-written ``torch.jit.Attribute``, in the class body and in its constructor."""
+        in_body = [s for s in info.node.body if isinstance(s, ast.Assign | ast.AnnAssign)]
+        for statement in [*in_body, *(a.statement for a in assignments(info))]:
+            found = self.types.attribute_call(info, statement.value)
+            if found is not None and not found.is_runtimes:
+                plan.attribute_calls.add(plan.numbers[statement])
 
     def class_edit(self, info: ClassInfo) -> ClassEdit:
         """What changes in the statement of a rewritten class."""
@@ -102,7 +122,7 @@ class Plan:
         return names, plan.numbers[existing.statement] if existing is not None else None
 
     def _is_script_module(self, info: ClassInfo) -> bool:
-        return info.is_script_module or any(
+        return info.is_twin or any(
             ancestor in self.facts and self.facts[ancestor].rewritten for ancestor in info.classes()
         )
 
@@ -115,8 +135,8 @@ class Plan:
             return
         plan = self._file(module)
         number = plan.numbers[reached.node]
-        if reached.kind is Kind.METHOD and not self._is_marked(reached):
-            plan.script_methods.add(number)
+        if reached.kind is Kind.METHOD:
+            self._decorators(reached.definition, compiled=True)
         reader = AnnotationReader(self.resolver, reached.definition.scope, module)
         missing = missing_annotations(reached.node, reader, module.text)
         if missing:
@@ -124,9 +144,28 @@ class Plan:
             texts = {n: plan.speller.spell(of, scope) for n, of in missing.items()}
             plan.parameters[number] = {n: text for n, text in texts.items() if text is not None}
 
-    def _is_marked(self, reached: Reached) -> bool:
-        owner = reached.owner
-        return owner is not None and owner.is_script_module
+    def _decorators(self, function: Definition, *, compiled: bool) -> None:
+        """Mark a function as the policy says, and as compiled.
+
+        A marker of the source gives way to the policy's; ``torch.jit.script_method`` to the
+        runtime's, which does not parse: in hand-written code it makes an entry point.
+        """
+        rule = self.decisions.functions.get(function)
+        markers = self.reach.markers(function)
+        legacy = [m for m in markers if m.word == "script_method" and not m.is_runtimes]
+        removed = [m for m in markers if rule is not None and m.word != rule.kind] or legacy
+        words = {m.word for m in markers if m not in removed}
+        wanted = [rule.kind] if rule is not None else []
+        if legacy and rule is None and function.node.name != "forward":
+            wanted.append("export")
+        wanted.extend(["script_method"] if compiled else [])
+        plan = self._file(function.module)
+        edit = DecoratorEdit(
+            added=tuple(name for name in wanted if name not in words),
+            removed=tuple(m.position for m in removed),
+        )
+        if edit != DecoratorEdit():
+            plan.decorators[plan.numbers[function.node]] = edit
 
     def _file(self, module: Module) -> FilePlan:
         assert module.file is not None
@@ -144,8 +183,9 @@ class FilePlan:
         self.speller = Speller(module, resolver)
         self.numbers = {s: n for n, s in enumerate(ast_statements(module.tree.body))}
         self.classes: dict[int, ClassEdit] = {}
-        self.script_methods: set[int] = set()
+        self.decorators: dict[int, DecoratorEdit] = {}
         self.attributes: dict[int, Spelling] = {}
+        self.attribute_calls: set[int] = set()
         self.parameters: dict[int, dict[str, Spelling]] = {}
 
     def spelling(self, wrapped: Wrapped, info: ClassInfo) -> Spelling | None:
@@ -163,8 +203,9 @@ class FilePlan:
         """The edits, with the runtime's names and where they are imported."""
         edits = FileEdits(
             classes={n: e for n, e in sorted(self.classes.items()) if e != ClassEdit()},
-            script_methods=tuple(sorted(self.script_methods)),
+            decorators=dict(sorted(self.decorators.items())),
             attributes=dict(sorted(self.attributes.items())),
+            attribute_calls=tuple(sorted(self.attribute_calls)),
             parameters={n: t for n, t in sorted(self.parameters.items()) if t},
         )
         if not edits:
@@ -175,7 +216,8 @@ class FilePlan:
         ]
         needed = sorted({pair for spelling in spellings for pair in spelling.imports})
         names, runtime = runtime_names(self.module, self.resolver, sorted(_runtime_names(edits)))
-        first = min([*edits.classes, *edits.script_methods, *edits.attributes, *edits.parameters])
+        edited = (edits.classes, edits.decorators, edits.attributes, edits.attribute_calls)
+        first = min(number for numbers in (*edited, edits.parameters) for number in numbers)
         block = ImportBlock(self.module, self.numbers, first)
         added = [(f"from {m} import {n}", m) for m, n in needed if not block.extensible(m)]
         added.extend([(runtime, "torch")] if runtime else [])
@@ -192,7 +234,6 @@ def _runtime_names(edits: FileEdits) -> Iterable[str]:
         yield "ScriptModule"
     if any(e.metaclass for e in edits.classes.values()):
         yield "script_metaclass"
-    if edits.script_methods:
-        yield "script_method"
-    if edits.attributes:
+    yield from {name for edit in edits.decorators.values() for name in edit.added}
+    if edits.attributes or edits.attribute_calls:
         yield "Attribute"

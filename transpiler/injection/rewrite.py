@@ -13,7 +13,7 @@ from libcst.codemod import CodemodContext
 from libcst.codemod.visitors import AddImportsVisitor
 
 from ..source.statements import cst_statements
-from .edits import ClassEdit, FileEdits, ImportEdit
+from .edits import ClassEdit, DecoratorEdit, FileEdits, ImportEdit
 from .layout import FileStyle
 
 Node: TypeAlias = cst.CSTNode
@@ -46,8 +46,9 @@ class _Rewriter(cst.CSTTransformer):
         self.imports: dict[Node, list[ImportEdit]] = {}
         wanted = {
             *edits.classes,
-            *edits.script_methods,
+            *edits.decorators,
             *edits.attributes,
+            *edits.attribute_calls,
             *edits.parameters,
             *(e.constants_at for e in edits.classes.values()),
             *(i.beside for i in edits.imports),
@@ -116,12 +117,9 @@ class _Rewriter(cst.CSTTransformer):
         return _separated(bases), [*_separated(keywords), added]
 
     def _function(self, node: cst.FunctionDef, number: int) -> cst.FunctionDef:
-        if number in self.edits.script_methods:
-            marker = cst.parse_expression(self.edits.runtime["script_method"])
-            node = node.with_changes(decorators=[*node.decorators, cst.Decorator(marker)])
-            if len(node.decorators) == 1:
-                lines = [*node.leading_lines, *node.lines_after_decorators]
-                node = node.with_changes(leading_lines=lines, lines_after_decorators=())
+        edit = self.edits.decorators.get(number)
+        if edit is not None:
+            node = self._decorated(node, edit)
         annotations = self.edits.parameters.get(number)
         if annotations:
             texts = {name: spelling.text for name, spelling in annotations.items()}
@@ -129,10 +127,27 @@ class _Rewriter(cst.CSTTransformer):
             node = node.with_changes(params=parameters)
         return node
 
+    def _decorated(self, node: cst.FunctionDef, edit: DecoratorEdit) -> cst.FunctionDef:
+        markers = [cst.parse_expression(self.edits.runtime[name]) for name in edit.added]
+        kept = [d for i, d in enumerate(node.decorators) if i not in edit.removed]
+        lines = list(node.leading_lines)
+        if len(kept) < len(node.decorators) and 0 in edit.removed:
+            lines.extend(node.decorators[0].leading_lines)
+        if not node.decorators:
+            lines.extend(node.lines_after_decorators)
+            node = node.with_changes(lines_after_decorators=())
+        decorators = [*kept, *map(cst.Decorator, markers)]
+        return node.with_changes(leading_lines=lines, decorators=decorators)
+
     def _assignment(self, node: cst.Assign | cst.AnnAssign, number: int) -> Node:
         for edit in self.edits.classes.values():
             if edit.constants_at == number:
-                return _with_names(node, edit.constants, self.style)
+                return _with_names(node, self.style.strings(edit.constants))
+        if number in self.edits.attribute_calls:
+            return node.with_deep_changes(
+                cst.ensure_type(node.value, cst.Call),
+                func=cst.parse_expression(self.edits.runtime["Attribute"]),
+            )
         spelling = self.edits.attributes.get(number)
         if spelling is None or node.value is None:
             return node
