@@ -86,9 +86,7 @@ def test_a_constant() -> None:
 
 
 def test_a_name_that_means_nothing_is_an_error_with_the_nearest_names() -> None:
-    with pytest.raises(
-        UsageError, match=r"Net\.encod matches nothing .* net\.Net\.encode"
-    ):
+    with pytest.raises(UsageError, match=r"Net\.encod matches nothing .* net\.Net\.encode"):
         rewritten(SOURCE, policy=Policy(export=("net.Net.encod",)))
     with pytest.raises(UsageError, match=r"constants net\.Net\.scal matches nothing"):
         rewritten(SOURCE, policy=Policy(constants=("net.Net.scal",)))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..source.scopes import FunctionNode
+from ..source.text import physical_lines
 from .annotations import AnnotationReader
 from .literals import literal_type
 from .types import NONE, TENSOR, Type, optional
@@ -97,5 +98,5 @@ def _has_type_comment(function: FunctionNode, text: str) -> bool:
         return True
     if any(parameter.type_comment for parameter, _ in parameters(function)):
         return True
-    lines = text.splitlines()[function.lineno - 1 : function.body[0].lineno]
+    lines = physical_lines(text)[function.lineno - 1 : function.body[0].lineno]
     return any("# type:" in line and "# type: ignore" not in line for line in lines)

@@ -221,6 +221,7 @@ class FilePlan:
         block = ImportBlock(self.module, self.numbers, first)
         added = [(f"from {m} import {n}", m) for m, n in needed if not block.extensible(m)]
         added.extend([(runtime, "torch")] if runtime else [])
+        added.sort(key=lambda edit: (edit[1] == "torch", edit[0]))  # the standard library first
         return replace(
             edits,
             runtime=names,

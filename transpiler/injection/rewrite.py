@@ -13,8 +13,10 @@ from libcst.codemod import CodemodContext
 from libcst.codemod.visitors import AddImportsVisitor
 
 from ..source.statements import cst_statements
+from ..source.text import physical_lines
 from .edits import ClassEdit, DecoratorEdit, FileEdits, ImportEdit
 from .layout import FileStyle
+from .lists import appended
 
 Node: TypeAlias = cst.CSTNode
 Result: TypeAlias = cst.CSTNode | cst.FlattenSentinel[cst.CSTNode] | cst.RemovalSentinel
@@ -88,7 +90,7 @@ class _Rewriter(cst.CSTTransformer):
             for i, base in enumerate(node.bases)
         ]
         if edit.adds_base:
-            bases = [*_separated(bases), cst.Arg(script_module)]
+            bases = appended(bases, [cst.Arg(script_module)])
         keywords = list(node.keywords)
         if edit.metaclass is not None:
             bases, keywords = self._metaclass(bases, keywords, edit.metaclass)
@@ -114,7 +116,10 @@ class _Rewriter(cst.CSTTransformer):
             keyword=cst.Name("metaclass"),
             equal=cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace("")),
         )
-        return _separated(bases), [*_separated(keywords), added]
+        if keywords:
+            return bases, appended(keywords, [added])
+        *bases, added = appended(bases, [added])
+        return bases, [added]
 
     def _function(self, node: cst.FunctionDef, number: int) -> cst.FunctionDef:
         edit = self.edits.decorators.get(number)
@@ -124,7 +129,7 @@ class _Rewriter(cst.CSTTransformer):
         if annotations:
             texts = {name: spelling.text for name, spelling in annotations.items()}
             parameters = node.params.visit(_Annotator(texts))
-            node = node.with_changes(params=parameters)
+            node = self.style.signature(node, node.with_changes(params=parameters))
         return node
 
     def _decorated(self, node: cst.FunctionDef, edit: DecoratorEdit) -> cst.FunctionDef:
@@ -142,7 +147,7 @@ class _Rewriter(cst.CSTTransformer):
     def _assignment(self, node: cst.Assign | cst.AnnAssign, number: int) -> Node:
         for edit in self.edits.classes.values():
             if edit.constants_at == number:
-                return _with_names(node, self.style.strings(edit.constants))
+                return _with_names(node, edit.constants, self.style)
         if number in self.edits.attribute_calls:
             return node.with_deep_changes(
                 cst.ensure_type(node.value, cst.Call),
@@ -200,17 +205,9 @@ class _Annotator(cst.CSTTransformer):
         return updated_node.with_changes(annotation=annotation, equal=spaced)
 
 
-def _separated(arguments: list[cst.Arg]) -> list[cst.Arg]:
-    """Arguments after which one more can stand."""
-    if not arguments:
-        return arguments
-    comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-    return [*arguments[:-1], arguments[-1].with_changes(comma=comma)]
-
-
 def _bare(value: cst.BaseExpression) -> cst.BaseExpression:
-    """A value as the first argument of a call: an unparenthesised tuple needs parentheses."""
-    if isinstance(value, cst.Tuple) and not value.lpar:
+    """A value as the first argument of a call, in parentheses where it needs them there."""
+    if isinstance(value, cst.Tuple | cst.Yield) and not value.lpar:
         return value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
     return value
 
@@ -219,17 +216,11 @@ def _with_names(node: cst.Assign | cst.AnnAssign, names: Sequence[str], style: F
     """A list, tuple or set of strings with those that it lacks after its last."""
     value = node.value
     assert isinstance(value, cst.List | cst.Tuple | cst.Set)
-    elements = list(value.elements)
-    if not elements:
-        return node.with_changes(value=cst.parse_expression(style.strings(names)))
-    present = {getattr(element.value, "evaluated_value", None) for element in elements}
+    present = {getattr(element.value, "evaluated_value", None) for element in value.elements}
     added = [cst.parse_expression(style.string(name)) for name in names if name not in present]
-    comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-    is_single = isinstance(value, cst.Tuple) and len(elements) == 1
-    last = cst.MaybeSentinel.DEFAULT if is_single else elements[-1].comma
-    elements[-1] = elements[-1].with_changes(comma=comma)
-    elements.extend(cst.Element(item, comma=comma) for item in added)
-    elements[-1] = elements[-1].with_changes(comma=last)
+    elements = appended(value.elements, [*map(cst.Element, added)])
+    if isinstance(value, cst.Tuple) and len(value.elements) == 1:
+        elements[-1] = elements[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
     return node.with_changes(value=value.with_changes(elements=elements))
 
 
@@ -238,7 +229,13 @@ def _with_first(body: cst.BaseSuite, statement: cst.SimpleStatementLine) -> cst.
     if isinstance(body, cst.SimpleStatementSuite):
         # the end of the line, with its comment, stays behind the statements
         line = cst.SimpleStatementLine(body.body, trailing_whitespace=body.trailing_whitespace)
-        return cst.IndentedBlock([statement, line])
+        if not _is_docstring(line) or len(body.body) == 1:
+            return cst.IndentedBlock(
+                [line, statement] if _is_docstring(line) else [statement, line]
+            )
+        doc, *rest = body.body
+        first = cst.SimpleStatementLine([doc.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)])
+        return cst.IndentedBlock([first, statement, line.with_changes(body=rest)])
     assert isinstance(body, cst.IndentedBlock)
     at = 1 if body.body and _is_docstring(body.body[0]) else 0
     if at and len(body.body) > 1:
@@ -278,7 +275,7 @@ def _with_extended_imports(module: cst.Module, edits: FileEdits) -> cst.Module:
 
 def _with_banner(code: str, banner: str, newline: str) -> str:
     """Put the banner below a line that must be first: ``#!`` or an encoding (PEP 263)."""
-    lines = code.splitlines(keepends=True)
+    lines = physical_lines(code)
     at = 0
     if lines and lines[0].startswith("#!"):
         at = 1

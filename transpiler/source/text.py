@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 import warnings
 from dataclasses import dataclass
@@ -41,6 +42,14 @@ def decode(content: bytes) -> SourceText:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise Unreadable(line, f"is not {error.encoding}: {error.reason}") from None
+
+
+def physical_lines(text: str) -> list[str]:
+    """The lines of a source as Python counts them, with their ends.
+
+    ``str.splitlines`` also ends lines at form feeds and other separators.
+    """
+    return re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", text)
 
 
 def parse(text: str) -> ast.Module:
