@@ -61,7 +61,7 @@ def build(
     reach = Reach(resolver, decisions)
     facts = {i: class_facts(i, reach) for i in modules if not _is_foundation(i.module)}
 
-    plan = Plan(resolver, AttributeTypes(resolver), facts, decisions, reach)
+    plan = Plan(resolver, table, AttributeTypes(resolver), facts, decisions, reach)
     contents = dict(_rewritten(sources, plan.edits(), jobs, progress))
     return Twin(
         files=tuple(

@@ -80,6 +80,9 @@ class FileEdits:
     parameters: dict[int, dict[str, Spelling]] = field(default_factory=dict)
     """Functions, and the annotations that some of their parameters get."""
 
+    lowered: dict[int, dict[str, str]] = field(default_factory=dict)
+    """Statements of compiled functions: the parts that change, and their new texts."""
+
     runtime: dict[str, str] = field(default_factory=dict)
     """How the file calls the runtime's names: ``{"Attribute": "jit_runtime.Attribute"}``."""
 
@@ -89,4 +92,4 @@ class FileEdits:
 
     def __bool__(self) -> bool:
         changes = (self.classes, self.decorators, self.attributes, self.attribute_calls)
-        return any(changes) or bool(self.parameters)
+        return any(changes) or bool(self.parameters or self.lowered)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from ..analysis.classes import ClassInfo, foreign_metaclass
+from ..analysis.classes import ClassInfo, ClassTable, foreign_metaclass
 from ..analysis.declarations import (
     assignments,
     constants,
@@ -19,6 +19,7 @@ from ..analysis.reach import Kind, Reach, Reached
 from ..inference.annotations import AnnotationReader
 from ..inference.attributes import AttributeTypes, Wrapped
 from ..inference.parameters import missing_annotations
+from ..lowering.walk import lowered
 from ..source.project import Module
 from ..source.resolver import Definition, Resolver
 from ..source.statements import ast_statements
@@ -32,6 +33,7 @@ class Plan:
     """Collects the edits of all files."""
 
     resolver: Resolver
+    table: ClassTable
     types: AttributeTypes
     facts: Mapping[ClassInfo, ClassFacts]
     decisions: Decisions
@@ -137,6 +139,8 @@ class Plan:
         number = plan.numbers[reached.node]
         if reached.kind is Kind.METHOD:
             self._decorators(reached.definition, compiled=True)
+        for statement, part, text in lowered(reached.definition, self.table):
+            plan.lowered.setdefault(plan.numbers[statement], {})[part] = text
         reader = AnnotationReader(self.resolver, reached.definition.scope, module)
         missing = missing_annotations(reached.node, reader, module.text)
         if missing:
@@ -187,6 +191,7 @@ class FilePlan:
         self.attributes: dict[int, Spelling] = {}
         self.attribute_calls: set[int] = set()
         self.parameters: dict[int, dict[str, Spelling]] = {}
+        self.lowered: dict[int, dict[str, str]] = {}
 
     def spelling(self, wrapped: Wrapped, info: ClassInfo) -> Spelling | None:
         """How the type of a wrapped attribute is written in the constructor, if it can be."""
@@ -206,6 +211,7 @@ class FilePlan:
             decorators=dict(sorted(self.decorators.items())),
             attributes=dict(sorted(self.attributes.items())),
             attribute_calls=tuple(sorted(self.attribute_calls)),
+            lowered=dict(sorted(self.lowered.items())),
             parameters={n: t for n, t in sorted(self.parameters.items()) if t},
         )
         if not edits:
@@ -217,7 +223,8 @@ class FilePlan:
         needed = sorted({pair for spelling in spellings for pair in spelling.imports})
         names, runtime = runtime_names(self.module, self.resolver, sorted(_runtime_names(edits)))
         edited = (edits.classes, edits.decorators, edits.attributes, edits.attribute_calls)
-        first = min(number for numbers in (*edited, edits.parameters) for number in numbers)
+        others = (edits.parameters, edits.lowered)
+        first = min(number for numbers in (*edited, *others) for number in numbers)
         block = ImportBlock(self.module, self.numbers, first)
         added = [(f"from {m} import {n}", m) for m, n in needed if not block.extensible(m)]
         added.extend([(runtime, "torch")] if runtime else [])

@@ -6,12 +6,13 @@ Only the nodes on the way to an edited statement are made anew; all others keep 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import libcst as cst
 from libcst.codemod import CodemodContext
 from libcst.codemod.visitors import AddImportsVisitor
 
+from ..lowering.walk import WHOLE
 from ..source.statements import cst_statements
 from ..source.text import physical_lines
 from .edits import ClassEdit, DecoratorEdit, FileEdits, ImportEdit
@@ -51,6 +52,7 @@ class _Rewriter(cst.CSTTransformer):
             *edits.decorators,
             *edits.attributes,
             *edits.attribute_calls,
+            *edits.lowered,
             *edits.parameters,
             *(e.constants_at for e in edits.classes.values()),
             *(i.beside for i in edits.imports),
@@ -73,6 +75,8 @@ class _Rewriter(cst.CSTTransformer):
             return self._class(updated, edit) if edit is not None else updated
         if isinstance(updated, cst.FunctionDef) and original in self.numbers:
             return self._function(updated, self.numbers[original])
+        if original in self.numbers and self.numbers[original] in self.edits.lowered:
+            return self._lowered(updated, self.edits.lowered[self.numbers[original]])
         if isinstance(updated, cst.Assign | cst.AnnAssign) and original in self.numbers:
             return self._assignment(updated, self.numbers[original])
         if isinstance(updated, cst.SimpleStatementLine) and original in self.path:
@@ -164,6 +168,22 @@ class _Rewriter(cst.CSTTransformer):
             return node.with_changes(value=wrapped)
         return cst.Assign([cst.AssignTarget(node.target)], wrapped, node.semicolon)
 
+    def _lowered(self, node: Node, parts: dict[str, str]) -> Node:
+        config = self.style.module.config_for_parsing
+        for name, text in parts.items():
+            if name == WHOLE:
+                line = cst.parse_statement(text, config=config).visit(_AbsoluteColumns())
+                statement = cst.ensure_type(line, cst.SimpleStatementLine).body[0]
+                return statement.with_changes(semicolon=_semicolon(node))
+            before = getattr(node, name)
+            # Parenthesised, for the text may have several lines; the source's own take their place.
+            after: Any = cst.parse_expression(f"({text})", config=config).visit(_AbsoluteColumns())
+            after = after.with_changes(
+                lpar=[*before.lpar, *after.lpar[1:]], rpar=[*after.rpar[:-1], *before.rpar]
+            )
+            node = node.with_changes(**{name: after})
+        return node
+
     def _with_imports(self, line: cst.SimpleStatementLine, added: list[ImportEdit]) -> Result:
         """An import with others around it. What stands above it, such as a comment, stays there."""
         lines = []
@@ -184,6 +204,26 @@ class _Rewriter(cst.CSTTransformer):
                 break
             at = i + 1
         return module.with_changes(body=[*module.body[:at], *added, *module.body[at:]])
+
+
+def _semicolon(node: Node) -> cst.Semicolon | cst.MaybeSentinel:
+    return getattr(node, "semicolon", cst.MaybeSentinel.DEFAULT)
+
+
+class _AbsoluteColumns(cst.CSTTransformer):
+    """Keeps lines of a parsed piece of text where they are, however deep it is put into a file."""
+
+    def leave_ParenthesizedWhitespace(
+        self,
+        original_node: cst.ParenthesizedWhitespace,
+        updated_node: cst.ParenthesizedWhitespace,
+    ) -> cst.ParenthesizedWhitespace:
+        return updated_node.with_changes(indent=False)
+
+    def leave_EmptyLine(
+        self, original_node: cst.EmptyLine, updated_node: cst.EmptyLine
+    ) -> cst.EmptyLine:
+        return updated_node.with_changes(indent=False)
 
 
 class _Annotator(cst.CSTTransformer):
