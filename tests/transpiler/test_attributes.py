@@ -92,6 +92,7 @@ def test_declarations_in_the_class(body: str, init: str, expected: str) -> None:
         ("b=0.5", "self.a = Attribute(b, float)"),
         ("b: List[int] = None", "self.a = b"),  # None or a list: told by each instance
         ("b: 'int | tuple[int, int]'", "self.a = b"),
+        ("b=0", "self.a = b"),  # may well be given 0.5
         ("b=None", "self.a = b"),
         ("b", "self.a = b"),
     ],
@@ -306,6 +307,14 @@ def test_defaults_that_torchscript_would_take_for_tensors(signature: str, expect
         f"{IMPORTS}class Net(nn.Module):\n    def forward(self, {signature}):\n        return x\n"
     )
     assert f"def forward(self, {expected}):" in text
+
+
+def test_a_parameter_that_is_called_is_no_tensor() -> None:
+    text = rewritten(
+        f"{IMPORTS}class Net(nn.Module):\n    def forward(self, x, f=None):\n"
+        "        return x if f is None else f(x)\n"
+    )
+    assert "def forward(self, x, f=None):" in text
 
 
 def test_a_signature_in_a_type_comment_is_left_alone() -> None:

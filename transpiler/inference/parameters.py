@@ -10,7 +10,7 @@ from ..source.scopes import FunctionNode
 from ..source.text import physical_lines
 from .annotations import AnnotationReader
 from .literals import literal_type
-from .types import NONE, TENSOR, Type, optional
+from .types import INT, NONE, TENSOR, Type, optional
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,8 @@ def missing_annotations(
         if default is None:
             continue
         literal = literal_type(default)
+        if parameter.annotation is None and literal == NONE and _is_called(function, parameter.arg):
+            continue  # a function, or a module
         if parameter.annotation is None and literal is not None:
             found[parameter.arg] = optional(TENSOR) if literal == NONE else literal
         elif parameter.annotation is not None and literal == NONE:
@@ -81,7 +83,7 @@ def _known(
         if literal == NONE and not annotation.type.is_optional:
             return ParameterType(optional(annotation.type), origin)
         return ParameterType(annotation.type, origin, text)
-    if literal is None or literal == NONE:
+    if literal is None or literal in (NONE, INT):  # 0 often stands for 0.0; the value will tell
         return None
     return ParameterType(literal, f"default of parameter {parameter.arg}")
 
@@ -89,6 +91,13 @@ def _known(
 def _is_rebound(function: FunctionNode, name: str) -> bool:
     return any(
         isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
+        for node in ast.walk(function)
+    )
+
+
+def _is_called(function: FunctionNode, name: str) -> bool:
+    return any(
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
         for node in ast.walk(function)
     )
 
