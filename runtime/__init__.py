@@ -4,7 +4,7 @@ from .attribute import Attribute
 from .compilation import compile
 from .constant import constant
 from .decorators import Final, export, ignore, script_method, unused
-from .errors import AttributeTypeWarning, CompilationError, UncompiledSubmoduleWarning
+from .errors import AttributeTypeWarning, CompilationError, SaveError, UncompiledSubmoduleWarning
 from .metaclass import script_metaclass
 from .script_module import ScriptModule
 from .serialization import code, graph, load, save
@@ -14,6 +14,7 @@ __all__ = [
     "AttributeTypeWarning",
     "CompilationError",
     "Final",
+    "SaveError",
     "ScriptModule",
     "UncompiledSubmoduleWarning",
     "code",

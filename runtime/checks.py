@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
-import textwrap
 from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch import nn
 
 from .errors import CompilationError
+from .source_text import decorators_of, place_of, place_of_node, source_of
 from .torch_internals import CppModule, script_functions
 
 # Decorators that leave the function as it is.
@@ -41,9 +39,9 @@ def _refuse_undefined_tensor(fn: Any) -> None:
         return
     for parameter in inspect.signature(function).parameters.values():
         if parameter.default is None and _is_tensor(parameter.annotation):
-            if parameter.annotation is parameter.empty and "# type:" in _source(function):
+            if parameter.annotation is parameter.empty and "# type:" in source_of(function):
                 continue  # typed in a comment; the compiled schema is checked too
-            raise _undefined_tensor(_place(function), parameter.name, function.__qualname__)
+            raise _undefined_tensor(place_of(function), parameter.name, function.__qualname__)
 
 
 def _is_tensor(annotation: Any) -> bool:
@@ -67,32 +65,15 @@ def _refuse_wrapper(fn: Any) -> None:
         return  # torch compiles the original by design
     wrappers = " and ".join(f"@{d}" for d in _decorators(function)) or "a wrapper"
     raise CompilationError(
-        f"{_place(function)}: {function.__qualname__} is wrapped by {wrappers}, which TorchScript "
-        "would silently drop. Do what the decorator does inside the function, or mark the function "
-        "with @torch.jit.ignore."
+        f"{place_of(function)}: {function.__qualname__} is wrapped by {wrappers}, which "
+        "TorchScript would silently drop. Do what the decorator does inside the function, or mark "
+        "the function with @torch.jit.ignore."
     )
 
 
 def _decorators(function: Any) -> list[str]:
-    try:
-        tree = ast.parse(_source(function))
-    except SyntaxError:
-        return []
-    found = getattr(tree.body[0] if tree.body else None, "decorator_list", [])
-    names = [ast.unparse(decorator) for decorator in found]
+    names = [ast.unparse(decorator) for decorator in decorators_of(function)]
     return [n for n in names if n.split("(")[0].split(".")[-1] not in _MARKERS]
-
-
-def _source(function: Any) -> str:
-    try:
-        return textwrap.dedent(inspect.getsource(function))
-    except (OSError, TypeError):
-        return ""
-
-
-def _place(function: Any) -> str:
-    code = inspect.unwrap(function).__code__
-    return f"{code.co_filename}:{code.co_firstlineno}"
 
 
 class CompiledCodeCheck:
@@ -102,14 +83,14 @@ class CompiledCodeCheck:
         self._seen: set[str] = set()
         self._functions: dict[str, Any] = {}
 
-    def check_module(self, module: nn.Module, cpp: CppModule) -> None:
-        """Check each compiled method of a module, and the functions that these call.
+    def check_methods(self, cls: type, cpp: CppModule) -> None:
+        """Check each compiled method of a module of the class, and the functions that these call.
 
         Raises CompilationError with file and line.
         """
         kind = cpp._type().qualified_name()
         for name in cpp._method_names():
-            method = getattr(type(module), name, None)
+            method = getattr(cls, name, None)
             if not self._is_new(f"{kind}.{name}") or method is None or is_torchs_own(method):
                 continue
             compiled = cpp._get_method(name)
@@ -146,7 +127,7 @@ def _check_defaults(schema: Any, graph: Any, method: Any) -> None:
             and argument.has_default_value()
             and argument.default_value is None
         ):
-            place = _place_in(graph) if method is None else _place(method)
+            place = _place_in(graph) if method is None else place_of(method)
             raise _undefined_tensor(place, argument.name, schema.name)
 
 
@@ -155,8 +136,9 @@ def _check_identity(graph: Any) -> None:
         for node in graph.findAllNodes(operator):
             if all(_is_enum_or_string(value.type()) for value in node.inputs()):
                 raise CompilationError(
-                    f"{_place_of(node)}: members of an Enum, or strings, are compared by identity, "
-                    f"which fails once compiled, where equals are copies. Write `{python}`."
+                    f"{place_of_node(node)}: members of an Enum, or strings, are compared "
+                    "by identity, which fails once compiled, where equals are copies. "
+                    f"Write `{python}`."
                 )
 
 
@@ -166,11 +148,6 @@ def _is_enum_or_string(type: Any) -> bool:
     return type.kind() in ("EnumType", "StringType")
 
 
-def _place_of(node: Any) -> str:
-    found = re.search(r'File "(.+)", line (\d+)', node.sourceRange())
-    return f"{found[1]}:{found[2]}" if found else "in compiled code"
-
-
 def _place_in(graph: Any) -> str:
-    places = (_place_of(node) for node in graph.nodes())
+    places = (place_of_node(node) for node in graph.nodes())
     return next((p for p in places if p != "in compiled code"), "in compiled code")

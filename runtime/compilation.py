@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
 from torch import nn
 
-from .checks import CompiledCodeCheck, check_function
+from .checks import CompiledCodeCheck
 from .compiled_state import (
     adopt,
     carried_state,
     freeze_names,
     is_compiled,
     mark_called_by,
-    twin_of,
     with_children,
 )
+from .compiler import compiling, lock
 from .declarations import Declarations, class_annotations, hidden_values, shown_to_torch
 from .errors import CompilationError, warn_of_uncompiled
+from .late import compile_late
 from .metaclass import is_twin
 from .properties import left_to_python, unmentioned_properties
 from .torch_internals import (
@@ -28,10 +28,9 @@ from .torch_internals import (
     CppModule,
     add_method,
     create_script_module,
-    intercepted,
     interface_methods,
-    without_deprecation_warnings,
 )
+from .type_recipes import record_stubs
 
 M = TypeVar("M", bound=nn.Module)
 
@@ -72,6 +71,7 @@ class Compilation:
         `methods` are compiled beside the module's own entry points, for an interface asks for them.
         """
         if is_compiled(module):
+            _add_late(module, methods or [])
             return module
         if not is_twin(module) and hasattr(module, "__prepare_scriptable__"):
             prepared: Any = module
@@ -130,7 +130,7 @@ class Compilation:
             name: None if child is None else self._carried(child)
             for name, child in module._modules.items()
         }
-        script_module = create_script_module(with_children(carrier, children))
+        script_module = create_script_module(with_children(carrier, children), record_stubs)
         _carry_state(module, script_module)
         return _built_from(module, script_module)
 
@@ -149,7 +149,7 @@ class Compilation:
         else:
             script_module, reads, constants = _create_library_module(module, children), {}, {}
         built = _built_from(module, script_module, constants, reads)
-        self._check.check_module(module, built.cpp)
+        self._check.check_methods(type(module), built.cpp)
         return built
 
     def _create(
@@ -194,6 +194,13 @@ class Compilation:
                     freeze_names(module if target is None else target.result, {name: reader})
 
 
+def _add_late(module: Any, methods: list[str]) -> None:
+    if is_twin(module):
+        for name in methods:
+            if not module._c._has_method(name):
+                compile_late(module._concrete_type, name)
+
+
 def _create_library_module(module: nn.Module, children: dict[str, nn.Module | None]) -> Any:
     """Script a module of a library, as torch does, with its compiled children in their places."""
     view = with_children(module, children)
@@ -210,13 +217,13 @@ def _script(module: nn.Module) -> Any:
     Python reads. Compiled code of another module that reads it is then told that it is not there.
     """
     try:
-        return create_script_module(module)
+        return create_script_module(module, record_stubs)
     except Exception:
         properties = unmentioned_properties(type(module))
         if not properties:
             raise
     with left_to_python(type(module), properties):
-        return create_script_module(module)
+        return create_script_module(module, record_stubs)
 
 
 def _carry_state(module: nn.Module, script_module: Any) -> None:
@@ -259,8 +266,6 @@ def _refuse_backward_hooks(module: nn.Module) -> None:
         )
 
 
-# Compilation patches torch and the modules at work, so one thread compiles at a time.
-_lock = threading.RLock()
 _current: Compilation | None = None
 
 
@@ -278,12 +283,12 @@ def compile(module: M) -> M:
         raise TypeError(f"compile takes a module, not {type(module).__name__}")
     if is_compiled(module):
         return module
-    with _lock:
+    with lock:
         if _current is not None:  # a module that is met while another compiles
             return _current.build(module)  # type: ignore[return-value]
         _current = Compilation()
         try:
-            with without_deprecation_warnings(), intercepted(check_function, twin_of):
+            with compiling():
                 result = _current.build(module)
             _current.commit()
         finally:
@@ -296,7 +301,7 @@ def torch_state(module: nn.Module, name: str) -> Any:
 
     While the module is being compiled it has none yet: AttributeError.
     """
-    with _lock:
+    with lock:
         if _current is not None:
             if _current.is_in_progress(module):
                 raise AttributeError(f"{type(module).__name__} is being compiled")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import types
-import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ import torch
 from torch import nn
 
 from .constant import FROZEN, refuse_frozen
+from .late import LateMethod, late_methods
 from .metaclass import is_twin
 from .torch_internals import (
     PYTHON_STATE,
@@ -24,15 +24,14 @@ from .torch_internals import (
     parameter_view,
     wrap,
 )
+from .twins import register_twin
 
 # What adopt() puts into a twin's dictionary, beside its methods.
 _VIEWS = ("_parameters", "_buffers", "_modules")
 _OWN = frozenset(("_c", "_concrete_type", *_VIEWS))
+_METHODS = (torch._C.ScriptMethod, LateMethod)
 _CALLER = "__called_by__"
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks")
-
-# For @ignore'd methods, which compiled code calls with the module in C++.
-_twins: weakref.WeakValueDictionary[CppModule, nn.Module] = weakref.WeakValueDictionary()
 
 
 def is_compiled(module: nn.Module) -> bool:
@@ -40,11 +39,6 @@ def is_compiled(module: nn.Module) -> bool:
     if is_twin(module):
         return "_c" in module.__dict__
     return isinstance(module, torch.jit.ScriptModule)
-
-
-def twin_of(cpp: CppModule) -> nn.Module | None:
-    """The compiled twin of a module in C++."""
-    return _twins.get(cpp)
 
 
 def adopt(
@@ -73,7 +67,10 @@ def adopt(
     ):
         # under the same keys, so that handles can still remove them
         state[kind].update(zip(list(state[kind]), compiled, strict=False))
-    _twins[cpp] = twin
+    state.update(
+        {n: m for n, m in late_methods(twin, cpp, concrete_type).items() if n not in state}
+    )
+    register_twin(cpp, twin)
 
 
 class ClassDefault:
@@ -181,7 +178,7 @@ def clone(
                 (k, v if isinstance(v, torch.jit.ScriptFunction) else copied(v))
                 for k, v in value.items()
             )
-        elif name not in _OWN and not isinstance(value, torch._C.ScriptMethod):
+        elif name not in _OWN and not isinstance(value, _METHODS):
             twin.__dict__[name] = copied(value)
     adopt(twin, cpp, module.__dict__["_concrete_type"], children)
     return twin

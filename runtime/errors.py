@@ -12,6 +12,10 @@ class CompilationError(RuntimeError):
     """
 
 
+class SaveError(RuntimeError):
+    """A compiled module that cannot be saved, for its code calls Python."""
+
+
 class AttributeTypeWarning(UserWarning):
     """A declared type that the value contradicts: TorchScript's own inference is used instead."""
 

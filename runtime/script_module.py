@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -12,6 +14,7 @@ from . import compiled_state
 from .attribute import ATTRIBUTES, forget_type, record_type
 from .compilation import torch_state
 from .metaclass import DeferredMeta, constructing, is_being_built, is_twin, note_new
+from .python_calls import exportable
 from .torch_internals import (
     RecursiveScriptModule,
     let_torch_treat_as_python,
@@ -54,7 +57,17 @@ class _TorchName:
             if is_being_built(module):
                 raise
         cpp, concrete_type = (torch_state(module, n) for n in ("_c", "_concrete_type"))
-        return getattr(wrap(cpp, concrete_type), self.name)
+        found = getattr(wrap(cpp, concrete_type), self.name)
+        return _exporting(cpp, found) if "save" in self.name else found
+
+
+def _exporting(cpp: Any, save: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(save)
+    def exporting(*args: Any, **kwargs: Any) -> Any:
+        with exportable(cpp):
+            return save(*args, **kwargs)
+
+    return exporting
 
 
 class ScriptModule(torch.jit.ScriptModule, metaclass=DeferredMeta):
@@ -104,7 +117,8 @@ class ScriptModule(torch.jit.ScriptModule, metaclass=DeferredMeta):
         forget_type(self, name)
 
     def __dir__(self) -> list[str]:
-        held = {*self.__dict__, *self._parameters, *self._buffers, *self._modules}
+        state = (self._parameters, self._buffers, self._modules)
+        held = {*self.__dict__, *(name for held in state for name in held.keys())}  # noqa: SIM118 of torch's views, only keys() works
         return [n for n in _Module.__dir__(self) if n in held or not _is_hidden(type(self), n)]
 
     def __reduce_ex__(self, protocol: Any) -> Any:

@@ -9,23 +9,26 @@ import torch
 from torch import nn
 
 from .compilation import compile
+from .python_calls import exportable
 from .torch_internals import without_deprecation_warnings
 
 
 def save(module: Any, file: str | os.PathLike[str] | IO[bytes], **kwargs: Any) -> None:
     """Compile a module if it is not, and write it to a path or a binary file.
 
-    Raises RuntimeError, with its name, when compiled code reaches an `@ignore`d method, for that
-    needs Python. Takes `_extra_files`. Source: `torch.jit.save`, without its warnings.
+    Raises SaveError when compiled code reaches a method under `@ignore`, with its name and the
+    places of the calls. Takes `_extra_files`. Source: `torch.jit.save`, without its warnings.
     """
     compiled = compile(module)
     if isinstance(compiled, torch.jit.ScriptFunction):
         with without_deprecation_warnings():
             torch.jit.save(compiled, file, **kwargs)
-    elif isinstance(file, (str, os.PathLike)):
-        compiled._c.save(os.fspath(file), **kwargs)
-    else:
-        file.write(compiled._c.save_to_buffer(**kwargs))
+        return
+    with exportable(compiled._c):
+        if isinstance(file, (str, os.PathLike)):
+            compiled._c.save(os.fspath(file), **kwargs)
+        else:
+            file.write(compiled._c.save_to_buffer(**kwargs))
 
 
 def load(

@@ -85,31 +85,50 @@ def is_constant_value(value: object) -> bool:
     return isinstance(value, _recursive._constant_types)
 
 
-def create_script_module(module: nn.Module) -> Any:
+def create_script_module(
+    module: nn.Module, compiled: Callable[[ConcreteType, list[Any], list[Any]], None]
+) -> Any:
     """Compile a module whose children are compiled already (`torch.jit.script`).
 
     The entry points are `forward` and what is exported. Unlike torch's `create_script_module` it
     asks nobody for the type of a script module that has none yet, and does not warn of annotations
-    in `__init__`.
+    in `__init__`. `compiled` is told of a new type, and of the stubs of its methods and properties.
     """
     store = _recursive.concrete_type_store
     _recursive.check_module_initialized(module)
     concrete_type = store.get_or_create_concrete_type(module)
+    is_new = concrete_type not in store.methods_compiled
     try:
-        return _recursive.create_script_module_impl(
-            module, concrete_type, _recursive.infer_methods_to_compile
-        )
+        stubs = _recursive.infer_methods_to_compile(module)
+        made = _recursive.create_script_module_impl(module, concrete_type, lambda _: stubs)
     except BaseException:
         # torch would find the type half made at the next try: "Can't redefine method"
         known = store.type_store.get(type(module), [])
         known[:] = [concrete for concrete in known if concrete in store.methods_compiled]
         raise
+    if is_new:
+        compiled(concrete_type, stubs, _recursive.get_property_stubs(module))
+    return made
 
 
 def add_method(module: nn.Module, name: str, concrete_type: ConcreteType) -> None:
     """Compile one more method, for every module of the type (`compile_unbound_method`)."""
-    stub = _recursive.make_stub_from_method(module, name)
-    _recursive.create_methods_and_properties_from_stubs(concrete_type, [stub], [])
+    create_methods(concrete_type, [_recursive.make_stub_from_method(module, name)], [])
+
+
+def make_stub(function: Any, name: str) -> Any:
+    """Parse a method, for `create_methods`."""
+    return _recursive.make_stub(function, name)
+
+
+def create_methods(concrete_type: ConcreteType, methods: list[Any], properties: list[Any]) -> None:
+    """Compile methods and properties from their stubs, for every module of the type."""
+    _recursive.create_methods_and_properties_from_stubs(concrete_type, methods, properties)
+
+
+def empty_module(concrete_type: ConcreteType) -> CppModule:
+    """A module in C++ that has the type's methods and no values."""
+    return torch._C._create_module_with_type(concrete_type.jit_type)
 
 
 def interface_methods(annotation: Any) -> list[str]:
@@ -163,12 +182,16 @@ def script_functions() -> dict[str, Any]:
 def intercepted(
     before_function: Callable[[Any], None],
     module_of: Callable[[CppModule], nn.Module | None],
+    stays_python: Callable[[Any], bool],
+    builder: type,
 ) -> Iterator[None]:
     """Within, TorchScript's compiler tells us of the Python functions that it meets.
 
     `before_function` is called with each before it is parsed (in `make_stub`: methods and hooks;
     in `try_compile_fn`: functions). An ignored method gets what `module_of` finds as its `self`,
-    where torch makes a bare module for each call (`lazy_bind`).
+    where torch makes a bare module for each call (`lazy_bind`). `stays_python` tells of a function
+    that torch would replace by an error whether it is called in Python nevertheless. `builder`
+    makes the concrete types.
     """
     make_stub, try_compile, lazy_bind = (
         _recursive.make_stub,
@@ -210,7 +233,14 @@ def intercepted(
         # of ignored functions, whose annotations torch does not evaluate when they are strings
         return try_real_annotations(with_evaluated_annotations(fn), loc)
 
+    should_drop = _jit_internal.should_drop
+
+    def dropped(fn: Any) -> bool:
+        return should_drop(fn) and not stays_python(getattr(fn, "original_fn", fn))
+
     replaced = (
+        (_jit_internal, "should_drop", dropped),
+        (torch._C, "ConcreteModuleTypeBuilder", builder),
         (_recursive, "make_stub", checked_stub),
         (_recursive, "try_compile_fn", checked_function),
         (_recursive, "lazy_bind", bind_to_module),

@@ -1,0 +1,27 @@
+"""TorchScript's compiler at work: for one thread at a time, and it tells us of what it meets."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from .checks import check_function
+from .decorators import is_dropped_on_export
+from .torch_internals import intercepted, without_deprecation_warnings
+from .twins import twin_of
+from .type_recipes import RecordedBuilder
+
+# Compilation patches torch and the modules at work.
+lock = threading.RLock()
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """Within, this thread alone compiles, and what it compiles is checked and recorded."""
+    with (
+        lock,
+        without_deprecation_warnings(),
+        intercepted(check_function, twin_of, is_dropped_on_export, RecordedBuilder),
+    ):
+        yield
