@@ -16,11 +16,11 @@ import torch
 from jit_runtime import load
 from jit_transpile.config import GIB, Limits, ModelSpec
 from jit_transpile.diagnostics import Code, UsageError
+from jit_transpile.emit.lines import source_line
 from jit_transpile.source.tree import SourceFile, SourceTree
 from jit_transpile.twin import ClassRecord, Twin, TwinFile
 from jit_transpile.worker import WorkerReport, check_twin
 from jit_transpile.worker.check import NOT_COMPARED, select
-from jit_transpile.worker.report import source_line
 
 LIMITS = Limits(seconds=60, memory=4 * GIB)
 

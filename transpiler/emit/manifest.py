@@ -15,6 +15,7 @@ from typing import Any
 from ..diagnostics import UsageError
 from ..source.tree import STATE_FOLDER
 from ..twin import Twin
+from .lines import line_runs
 
 FORMAT = 1
 """Raised when a reader of the older format would misread the newer one."""
@@ -89,6 +90,7 @@ def render(twin: Twin, files: dict[PurePosixPath, FileHashes]) -> bytes:
         "tool": metadata.version("jit-transpile"),
         "torch": _torch_version(),
         "files": {str(path): asdict(hashes) for path, hashes in files.items()},
+        "lines": {str(file.path): line_runs(file) for file in twin.files if file.content},
         "classes": [asdict(record) for record in twin.classes],
         "diagnostics": [asdict(diagnostic) for diagnostic in twin.diagnostics],
     }

@@ -32,7 +32,7 @@ def rewrite(text: str, edits: FileEdits, banner: str) -> str:
         banner: the line that says what the file is, without a line end.
     """
     module = cst.parse_module(text)
-    changed = module.visit(_Rewriter(module, edits))
+    changed = module.visit(_Rewriter(module, text, edits))
     changed = _with_extended_imports(changed, edits)
     return _with_banner(changed.code, banner, module.default_newline)
 
@@ -40,10 +40,10 @@ def rewrite(text: str, edits: FileEdits, banner: str) -> str:
 class _Rewriter(cst.CSTTransformer):
     """One walk that goes down only where something is edited."""
 
-    def __init__(self, module: cst.Module, edits: FileEdits) -> None:
+    def __init__(self, module: cst.Module, text: str, edits: FileEdits) -> None:
         super().__init__()
         self.edits = edits
-        self.style = FileStyle(module)
+        self.style = FileStyle(module, text)
         self.numbers: dict[Node, int] = {}
         self.path: set[Node] = set()
         self.imports: dict[Node, list[ImportEdit]] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from ..analysis.classes import ClassInfo, ClassTable
 from ..source.project import Module
@@ -36,6 +37,11 @@ class SourceText:
         return self.content[start:end].decode()
 
 
+@cache
+def _source_text(module: Module) -> SourceText:
+    return SourceText(module.text)
+
+
 class Context:
     """The surroundings of one function that is lowered."""
 
@@ -49,7 +55,7 @@ class Context:
         self.module = module
         self.scope = scope
         self.table = table
-        self.source = SourceText(module.text)
+        self.source = _source_text(module)
         self._text_of = text_of
 
     def text(self, node: ast.expr) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import difflib
-import functools
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..diagnostics import Code, Diagnostic, Severity
+from ..emit.lines import source_line
 from ..twin import ClassRecord, Twin, TwinFile
 from .process import Ended
 
@@ -133,30 +132,6 @@ class Reporter:
                 in_twin = home == self._homes[0]
                 return relative, source_line(found, line) if in_twin else line
         return None
-
-
-def source_line(file: TwinFile, line: int) -> int:
-    """The line of the source that a line of the twin comes from.
-
-    Lines that both have map exactly. A line within a change maps into the lines that it replaced,
-    one that was only added to the line before it.
-    """
-    if file.content is None:
-        return line
-    for start, stop, first, last in _blocks(file):
-        if first < line <= last:
-            return max(min(start + line - first, stop), 1)
-    return line
-
-
-@functools.lru_cache(maxsize=32)
-def _blocks(file: TwinFile) -> tuple[tuple[int, int, int, int], ...]:
-    """Which lines of the source became which of the twin. A file often fails more than once."""
-    # As bytes, for str.splitlines() ends lines where Python does not, at form feeds for example.
-    before = file.source.read_bytes().splitlines()
-    after = (file.content or b"").splitlines()
-    matcher = difflib.SequenceMatcher(None, before, after)
-    return tuple(block for _, *block in matcher.get_opcodes())  # type: ignore[misc]
 
 
 def module_name(file: TwinFile) -> str:
