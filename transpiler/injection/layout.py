@@ -15,12 +15,11 @@ BLACK_LINE = 88
 class FileStyle:
     """The style of one file, as far as new statements need it."""
 
-    def __init__(self, module: cst.Module) -> None:
+    def __init__(self, module: cst.Module, text: str) -> None:
         self.module = module
-        code = module.code
-        lines = physical_lines(code)
+        lines = physical_lines(text)
         self.line_length = max(BLACK_LINE, min(120, max(map(len, lines), default=0)))
-        self.quote = "'" if code.count("'") > code.count('"') else '"'
+        self.quote = "'" if text.count("'") > text.count('"') else '"'
 
     def statement(self, text: str) -> cst.SimpleStatementLine:
         """A statement of one line, laid out by black where it is too long for the file."""
