@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from .analysis.classes import ClassInfo
 from .analysis.declarations import assignments
@@ -13,11 +14,13 @@ from .analysis.reach import Kind
 from .diagnostics import Code, Diagnostic
 from .inference.attributes import AttributeTypes
 from .injection.plan import Plan
+from .source.depth import room_for_recursion
 from .source.project import Module
 from .source.resolver import External
 from .twin import ClassRecord
 
 
+@room_for_recursion()
 def class_record(facts: ClassFacts, plan: Plan) -> ClassRecord:
     """The record of a module class."""
     info = facts.info
@@ -150,6 +153,7 @@ def _name_of(expression: ast.expr) -> str | None:
     return expression.id if isinstance(expression, ast.Name) else None
 
 
+@lru_cache(maxsize=1)  # classes come file by file
 def _works_on_import(module: Module) -> bool:
     """Whether importing the file does more than define things: bare calls, loops, ``with``."""
     return any(_is_work(statement) for statement in module.tree.body)

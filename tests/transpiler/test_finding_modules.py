@@ -224,3 +224,17 @@ def test_what_stands_in_for_a_missing_library_hides_nothing() -> None:
         "class Net(nn.Module):\n    def forward(self, x): pass\n"
     )
     assert "class Net(ScriptModule):" in text
+
+
+@pytest.mark.parametrize(
+    "deep",
+    [
+        "total = " + " + ".join(["1"] * 900),
+        "if n == 0: pass\n" + "".join(f"elif n == {i}: pass\n" for i in range(700)),
+        "A0 = nn.Module\n" + "".join(f"A{i + 1} = A{i}\n" for i in range(700)),
+    ],
+    ids=["operators", "elif", "aliases"],
+)
+def test_a_source_that_is_nested_deeply(deep: str) -> None:
+    text = rewritten(f"from torch import nn\nA700 = nn.Module\n{deep}\nclass Net(A700): pass\n")
+    assert "class Net(ScriptModule): pass" in text

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
+from ..source.depth import room_for_recursion
 from ..source.project import Module
 from ..source.resolver import Definition, External, Resolver, Symbol
 from ..source.scopes import FunctionNode
@@ -118,6 +119,7 @@ class ClassTable:
         self._classes: dict[Definition, ClassInfo] = {}
         self._active: set[Definition] = set()
 
+    @room_for_recursion()
     def in_module(self, module: Module) -> list[ClassInfo]:
         """All classes of a module, those inside functions and classes too, in document order."""
         found = [

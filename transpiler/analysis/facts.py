@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from ..diagnostics import Code, Diagnostic
+from ..source.depth import room_for_recursion
 from .classes import ClassInfo
 from .dialect import unsupported
 from .names import FOUNDATION
@@ -37,6 +38,7 @@ class ClassFacts:
         return frozenset(name for r in self.reached if _has_self(r) for name in r.uses.writes)
 
 
+@room_for_recursion()
 def class_facts(info: ClassInfo, reach: Reach) -> ClassFacts:
     """Follow what is compiled with a module class, and check that TorchScript can parse it."""
     reached = tuple(reach.of(info))

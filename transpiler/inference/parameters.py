@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..source.scopes import FunctionNode
-from ..source.text import physical_lines
 from .annotations import AnnotationReader
 from .literals import literal_type
 from .types import INT, NONE, TENSOR, Type, optional
@@ -43,16 +42,16 @@ def parameters(function: FunctionNode) -> Iterator[tuple[ast.arg, ast.expr | Non
 
 
 def missing_annotations(
-    function: FunctionNode, reader: AnnotationReader, text: str
+    function: FunctionNode, reader: AnnotationReader, lines: Sequence[str]
 ) -> dict[str, Type]:
     """Types to write into the signature of a compiled function.
 
     TorchScript takes a parameter without an annotation for a tensor. With a default of None it
     then passes an undefined tensor and takes ``is not None`` for true, which is silently wrong;
-    so does ``x: Tensor = None``, an Optional in the old spelling of PEP 484. ``text`` is the
-    module's source: a signature in a type comment (PEP 484) is left as it is.
+    so does ``x: Tensor = None``, an Optional in the old spelling of PEP 484. ``lines`` are the
+    module's: a signature in a type comment (PEP 484) is left as it is.
     """
-    if _has_type_comment(function, text):
+    if _has_type_comment(function, lines):
         return {}
     found: dict[str, Type] = {}
     for parameter, default in parameters(function):
@@ -102,10 +101,10 @@ def _is_called(function: FunctionNode, name: str) -> bool:
     )
 
 
-def _has_type_comment(function: FunctionNode, text: str) -> bool:
+def _has_type_comment(function: FunctionNode, lines: Sequence[str]) -> bool:
     if function.type_comment is not None:
         return True
     if any(parameter.type_comment for parameter, _ in parameters(function)):
         return True
-    lines = physical_lines(text)[function.lineno - 1 : function.body[0].lineno]
+    lines = lines[function.lineno - 1 : function.body[0].lineno]
     return any("# type:" in line and "# type: ignore" not in line for line in lines)

@@ -20,6 +20,7 @@ from ..inference.annotations import AnnotationReader
 from ..inference.attributes import AttributeTypes, Wrapped
 from ..inference.parameters import missing_annotations
 from ..lowering.walk import lowered
+from ..source.depth import room_for_recursion
 from ..source.project import Module
 from ..source.resolver import Definition, Resolver
 from ..source.statements import ast_statements
@@ -40,6 +41,7 @@ class Plan:
     reach: Reach
     files: dict[str, FilePlan] = field(default_factory=dict)
 
+    @room_for_recursion()
     def edits(self) -> dict[str, FileEdits]:
         """The edits of each file that changes, by the file's path in the source tree."""
         rewritten = [f for f in self.facts.values() if f.rewritten]
@@ -142,7 +144,7 @@ class Plan:
         for statement, part, text in lowered(reached.definition, self.table):
             plan.lowered.setdefault(plan.numbers[statement], {})[part] = text
         reader = AnnotationReader(self.resolver, reached.definition.scope, module)
-        missing = missing_annotations(reached.node, reader, module.text)
+        missing = missing_annotations(reached.node, reader, module.lines)
         if missing:
             scope = reached.definition.scope
             texts = {n: plan.speller.spell(of, scope) for n, of in missing.items()}

@@ -13,6 +13,7 @@ from libcst.codemod import CodemodContext
 from libcst.codemod.visitors import AddImportsVisitor
 
 from ..lowering.walk import WHOLE
+from ..source.depth import room_for_recursion
 from ..source.statements import cst_statements
 from ..source.text import physical_lines
 from .edits import ClassEdit, DecoratorEdit, FileEdits, ImportEdit
@@ -23,6 +24,7 @@ Node: TypeAlias = cst.CSTNode
 Result: TypeAlias = cst.CSTNode | cst.FlattenSentinel[cst.CSTNode] | cst.RemovalSentinel
 
 
+@room_for_recursion()
 def rewrite(text: str, edits: FileEdits, banner: str) -> str:
     """The text of the twin's file.
 

@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from .scopes import Scope, module_scope
-from .text import Unreadable, decode, parse
+from .text import Unreadable, decode, parse, physical_lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +33,11 @@ class Module:
     def scope(self) -> Scope:
         """The names of the module, worked out when first asked for."""
         return module_scope(self.tree, self.name, is_package=self.is_package)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines of the text, with their ends."""
+        return physical_lines(self.text)
 
     @cached_property
     def exported(self) -> frozenset[str] | None:
