@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from ..analysis.classes import ClassInfo, ClassTable, foreign_metaclass
 from ..analysis.declarations import (
@@ -55,6 +57,15 @@ class Plan:
         found = {name: plan.finished() for name, plan in self.files.items()}
         return {name: edits for name, edits in sorted(found.items()) if edits}
 
+    @cached_property
+    def _below(self) -> Mapping[ClassInfo, list[ClassFacts]]:
+        """Each class with what inherits from it, itself included."""
+        found: dict[ClassInfo, list[ClassFacts]] = defaultdict(list)
+        for facts in self.facts.values():
+            for ancestor in facts.info.classes():
+                found[ancestor].append(facts)
+        return found
+
     def constants(self, info: ClassInfo) -> tuple[str, ...]:
         """All constants of a class: those of its bases in the tree, then its own."""
         inherited = [
@@ -77,7 +88,7 @@ class Plan:
         number = plan.numbers[info.node]
         plan.classes[number] = self.class_edit(info)
         self._attribute_calls(info, plan)
-        below = [f for f in self.facts.values() if info in f.info.mro]
+        below = self._below[info]
         if any(sets_attributes_itself(f.info) for f in below):
             return
         reads = frozenset().union(*(f.reads for f in below if f.rewritten))
