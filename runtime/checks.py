@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 
+from .differences import check_differences
 from .errors import CompilationError
-from .source_text import decorators_of, place_of, place_of_node, source_of
+from .source_text import decorators_of, nodes_of, place_of, place_of_node, source_of
 from .torch_internals import CppModule, script_functions
 
 # Decorators that leave the function as it is.
@@ -30,6 +31,7 @@ def check_function(fn: Any) -> None:
     """
     _refuse_wrapper(fn)
     _refuse_undefined_tensor(fn)
+    _refuse_effects_in_chains(fn)
 
 
 def _refuse_undefined_tensor(fn: Any) -> None:
@@ -76,6 +78,37 @@ def _decorators(function: Any) -> list[str]:
     return [n for n in names if n.split("(")[0].split(".")[-1] not in _MARKERS]
 
 
+def _refuse_effects_in_chains(fn: Any) -> None:
+    """TorchScript compiles `a < f() < b` as `a < f() and f() < b`."""
+    function = inspect.unwrap(fn)
+    if is_torchs_own(function):
+        return
+    for node in nodes_of(function):
+        if isinstance(node, ast.Compare):
+            for middle in node.comparators[:-1]:
+                if any(_may_have_effects(call) for call in ast.walk(middle)):
+                    line = function.__code__.co_firstlineno + node.lineno - 1
+                    raise CompilationError(
+                        f"{function.__code__.co_filename}:{line}: TorchScript evaluates "
+                        f"`{ast.unparse(middle)}` twice in this chain of comparisons. Assign it to "
+                        "a variable before."
+                    )
+
+
+_PURE = {"abs", "float", "int", "len", "max", "min", "ord", "round", "sum"}
+
+
+def _may_have_effects(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Name):
+        return node.func.id not in _PURE
+    called = ast.unparse(node.func)
+    name = called.rsplit(".", 1)[-1]
+    is_method = called.startswith("self.") and called.count(".") == 1
+    return is_method or name.endswith("_") or name.startswith(("pop", "rand", "bernoulli"))
+
+
 class CompiledCodeCheck:
     """Looks through compiled code, each type and function once."""
 
@@ -98,7 +131,7 @@ class CompiledCodeCheck:
             self._check_graph(compiled.graph)
 
     def _check_graph(self, graph: Any) -> None:
-        _check_identity(graph)
+        check_differences(graph)
         for function in self._called(graph):
             _check_defaults(function.schema, function.graph, None)
             self._check_graph(function.graph)
@@ -129,23 +162,6 @@ def _check_defaults(schema: Any, graph: Any, method: Any) -> None:
         ):
             place = _place_in(graph) if method is None else place_of(method)
             raise _undefined_tensor(place, argument.name, schema.name)
-
-
-def _check_identity(graph: Any) -> None:
-    for operator, python in (("aten::__is__", "=="), ("aten::__isnot__", "!=")):
-        for node in graph.findAllNodes(operator):
-            if all(_is_enum_or_string(value.type()) for value in node.inputs()):
-                raise CompilationError(
-                    f"{place_of_node(node)}: members of an Enum, or strings, are compared "
-                    "by identity, which fails once compiled, where equals are copies. "
-                    f"Write `{python}`."
-                )
-
-
-def _is_enum_or_string(type: Any) -> bool:
-    if type.kind() == "OptionalType":
-        type = type.getElementType()
-    return type.kind() in ("EnumType", "StringType")
 
 
 def _place_in(graph: Any) -> str:

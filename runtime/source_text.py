@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import re
 import textwrap
+from collections.abc import Iterator
 from typing import Any
 
 
@@ -25,15 +27,34 @@ def place_of(function: Any) -> str:
 
 def decorators_of(function: Any) -> list[ast.expr]:
     """The decorators that stand above a function; none where its source is unknown."""
-    try:
-        tree = ast.parse(source_of(function))
-    except SyntaxError:
-        return []
-    found: list[ast.expr] = getattr(tree.body[0] if tree.body else None, "decorator_list", [])
+    statements = _parsed(function).body
+    found: list[ast.expr] = getattr(statements[0] if statements else None, "decorator_list", [])
     return found
+
+
+def nodes_of(function: Any) -> Iterator[ast.AST]:
+    """The syntax nodes of a function, their lines counted from its first; none without source."""
+    return ast.walk(_parsed(function))
+
+
+def _parsed(function: Any) -> ast.Module:
+    try:
+        return ast.parse(source_of(function))
+    except SyntaxError:
+        return ast.Module([], [])
 
 
 def place_of_node(node: Any) -> str:
     """File and line of a node in a compiled graph."""
     found = re.search(r'File "(.+)", line (\d+)', node.sourceRange())
     return f"{found[1]}:{found[2]}" if found else "in compiled code"
+
+
+def text_of_node(node: Any) -> str:
+    """The expression that a node in a compiled graph stands for; its first line if it has more."""
+    lines = node.sourceRange().splitlines()
+    for code, marks in itertools.pairwise(lines):
+        marked = re.fullmatch(r"( *)(~+)( <--- HERE)?", marks)
+        if marked:
+            return str(code[marked.start(2) : marked.end(2)])
+    return ""
