@@ -89,7 +89,9 @@ def test_declarations_in_the_class(body: str, init: str, expected: str) -> None:
     ("parameter", "expected"),
     [
         ("b: int", "self.a = Attribute(b, int)"),
-        ("b=0.5", "self.a = Attribute(b, float)"),
+        ("b='x'", "self.a = Attribute(b, str)"),
+        ("b: float", "self.a = b"),  # may be given an int, which is another thing
+        ("b=0.5", "self.a = b"),
         ("b: List[int] = None", "self.a = b"),  # None or a list: told by each instance
         ("b: 'int | tuple[int, int]'", "self.a = b"),
         ("b=0", "self.a = b"),  # may well be given 0.5

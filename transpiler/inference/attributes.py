@@ -23,7 +23,7 @@ from ..source.resolver import Definition, Resolver
 from .annotations import Annotation, AnnotationReader
 from .literals import literal_type
 from .parameters import parameter_type
-from .types import NONE, TENSOR, Type
+from .types import FLOAT, NONE, TENSOR, Type
 
 UNKNOWN = "left to TorchScript"
 
@@ -39,6 +39,9 @@ class AttributeType:
 
     declared: bool = False
     """Whether the class itself says so, rather than a value that the constructor sees."""
+
+    by_parameter: bool = False
+    """Whether it is the type of a parameter of the constructor."""
 
 
 @dataclass(frozen=True)
@@ -105,10 +108,7 @@ class AttributeTypes:
     ) -> Iterator[Wrapped]:
         """Which assignments of the class's constructor to wrap, and in what type.
 
-        ``reads`` and ``writes`` are the attributes that compiled methods touch. A type that a
-        constructor's parameter leaves open, an Optional or another Union, is wrapped only where
-        compiled code assigns the attribute: else each instance has one of the types, TorchScript
-        prunes by that, and a Union would only have to be refined at every use.
+        ``reads`` and ``writes`` are the attributes that compiled methods touch.
         """
         for assignment in self.assignments(info):
             name = assignment.name
@@ -119,7 +119,7 @@ class AttributeTypes:
                 continue
             if self.attribute_call(info, assignment.value) is not None:
                 continue
-            if known.type.is_union and name not in writes and not known.declared:
+            if name not in writes and _is_told_by_value(known):
                 continue
             if not _contradicts(known.type, assignment.value):
                 yield Wrapped(name, assignment.statement, known)
@@ -170,7 +170,7 @@ class AttributeTypes:
             reader = AnnotationReader(self.resolver, info.definition.body_scope, info.module)
             known = parameter_type(init, assignment.value.id, reader)
             if known is not None:
-                return AttributeType(known.type, known.origin, known.text)
+                return AttributeType(known.type, known.origin, known.text, by_parameter=True)
         return AttributeType(None, UNKNOWN)
 
     def _reader(self, info: ClassInfo, *, inside: bool = False) -> AnnotationReader:
@@ -197,6 +197,19 @@ class AttributeTypes:
         return direct and not (
             isinstance(assignment.value, ast.Constant) and assignment.value.value is None
         )
+
+
+def _is_told_by_value(known: AttributeType) -> bool:
+    """Whether the value of each instance says more than the type, where no code assigns it.
+
+    Of an Optional or another Union an instance has one type; TorchScript prunes by that, and a
+    Union would only have to be refined at every use. A float parameter may be given an int (PEP
+    484), which makes another thing of an integer tensor than a float does.
+    """
+    assert known.type is not None
+    if known.type.is_union:
+        return not known.declared
+    return known.by_parameter and known.type.holds(FLOAT)
 
 
 def _from_annotation(

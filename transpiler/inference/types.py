@@ -32,6 +32,10 @@ class Type:
         """Whether its values are of several types, None being one."""
         return self.name in ("Optional", "Union")
 
+    def holds(self, other: Type) -> bool:
+        """Whether a type is this one or part of it."""
+        return self == other or any(argument.holds(other) for argument in self.args)
+
 
 TENSOR = Type("Tensor")
 INT = Type("int")
