@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from .checks import check_function
 from .decorators import is_dropped_on_export
+from .source_map import point_at_source
 from .torch_internals import intercepted, without_deprecation_warnings
 from .twins import twin_of
 from .type_recipes import RecordedBuilder
@@ -18,10 +19,17 @@ lock = threading.RLock()
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """Within, this thread alone compiles, and what it compiles is checked and recorded."""
+    """Within, this thread alone compiles, and what it compiles is checked and recorded.
+
+    An error that leaves it names the source's place, where the code is a twin's.
+    """
     with (
         lock,
         without_deprecation_warnings(),
         intercepted(check_function, twin_of, is_dropped_on_export, RecordedBuilder),
     ):
-        yield
+        try:
+            yield
+        except Exception as error:
+            point_at_source(error)
+            raise

@@ -59,6 +59,8 @@ def _replaced(match: re.Match[str]) -> str:
 
 def _source_place(file: str, line: int) -> tuple[str, int] | None:
     path = Path(file)
+    if not path.is_absolute():  # in terms of the source already
+        return None
     for folder in path.parents:
         name = path.relative_to(folder).as_posix()
         runs = _line_maps(folder).get(name)

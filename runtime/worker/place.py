@@ -8,8 +8,11 @@ from dataclasses import dataclass
 
 from .imports import Tree
 
-# As TorchScript, Python's tracebacks and faulthandler write it.
-_LOCATION = re.compile(r'File "([^"]+)", line (\d+)')
+# As TorchScript, Python's tracebacks and faulthandler write it, and as source_map adds the twin's.
+_LOCATION = re.compile(r'(?:File "|in the twin: )([^"\n]+?\.py)"?(?:, line |:)(\d+)')
+
+# With which our own errors begin; a finding says it in its own way.
+_OWN_PLACE = re.compile(r"^\S+\.py:\d+(?: \(in the twin: [^)]*\))?: ")
 
 
 # TorchScript says first that a call is wrong, then which operators there are, then why not this.
@@ -52,7 +55,8 @@ def of_text(text: str, tree: Tree) -> tuple[str, int] | None:
 
 def describe(error: BaseException) -> str:
     """One line: what the error says before it shows code, with its type if that says more."""
-    lines = (line.strip(" :\t") for line in str(error).splitlines())
+    text = _OWN_PLACE.sub("", str(error))
+    lines = (line.strip(" :\t") for line in text.splitlines())
     first = _reason([line for line in lines if line and not _LOCATION.match(line)])
     kind = type(error).__name__
     if not first:
