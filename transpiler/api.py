@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import config as configuration
-from .config import NO_POLICY, Config, ModelSpec, Policy
+from .config import Config, ModelSpec, Policy
 from .diagnostics import OutputError, UsageError
 from .emit.hashes import fingerprint
 from .emit.progress import Stage, silent
@@ -51,7 +51,11 @@ def transpile(
     *,
     exclude: Sequence[str] = (),
     models: Sequence[ModelSpec] = (),
-    policy: Policy = NO_POLICY,
+    export: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    unused: Sequence[str] = (),
+    constants: Sequence[str] = (),
+    module_bases: Sequence[str] = (),
     compile: bool = True,
     jobs: int | None = None,
     config: str | os.PathLike[str] | None = None,
@@ -63,7 +67,12 @@ def transpile(
         out: the folder of the twin.
         exclude: gitignore patterns of what to leave out, added to the configuration's.
         models: models to build, compare and save, added to the configuration's.
-        policy: what to export, ignore and so on, added to the configuration's.
+        export: dotted paths of methods that are entry points, as under ``@torch.jit.export``. These
+            and the following may hold ``*``, and are added to the configuration's.
+        ignore: what is left to Python, as under ``@torch.jit.ignore``.
+        unused: what raises once compiled, as under ``@torch.jit.unused``.
+        constants: attributes that are constants, as if they were ``Final``.
+        module_bases: classes that are ``nn.Module``s, though their source cannot be read.
         compile: whether to build and compile the twin's modules; runs the source's code.
         jobs: how many processes to use; as many as there are processors when None.
         config: the file to read ``[tool.jit-transpile]`` from, instead of the nearest
@@ -78,6 +87,7 @@ def transpile(
         OutputError: the twin cannot be written.
     """
     settings = configuration.load(Path(src), Path(config) if config is not None else None)
+    policy = Policy(*map(tuple, (export, ignore, unused, constants, module_bases)))
     settings = settings.extended(exclude, models, policy)
     outcome = run(Request(Path(src), Path(out), settings, jobs), compile=compile)
     return replace(outcome.twin, diagnostics=findings(outcome.twin, outcome.worker))

@@ -100,7 +100,7 @@ def test_from_the_command_line_and_the_configuration(tmp_path: Path) -> None:
             "pyproject.toml": '[tool.jit-transpile]\nignore = ["net.Net.debug"]\n',
         },
     )
-    twin = transpile(src, tmp_path / "out", compile=False, policy=Policy(unused=("net.helper",)))
+    twin = transpile(src, tmp_path / "out", compile=False, unused=["net.helper"])
     text = (tmp_path / "out" / "net.py").read_text()
     assert "@ignore\n    def debug" in text
     assert "@unused\ndef helper" in text
