@@ -18,7 +18,13 @@ from .compiled_state import (
     with_children,
 )
 from .compiler import compiling, lock
-from .declarations import Declarations, class_annotations, hidden_values, shown_to_torch
+from .declarations import (
+    Declarations,
+    class_annotations,
+    hidden_values,
+    shown_to_torch,
+    untyped_empties,
+)
 from .errors import CompilationError, warn_of_uncompiled
 from .late import compile_late
 from .metaclass import is_twin
@@ -164,6 +170,7 @@ class Compilation:
                     for name, reason in declarations.failed.items()
                     if name in str(error)
                 ]
+                reasons += _about_empties(module, declarations.types, error)
                 if reasons:
                     raise CompilationError("\n".join([str(error), *reasons])) from error
                 raise
@@ -194,6 +201,17 @@ class Compilation:
                     freeze_names(module if target is None else target.result, {name: reader})
 
 
+def _about_empties(module: nn.Module, types: dict[str, Any], error: Exception) -> list[str]:
+    """What to do about empty lists and dicts of the module that the error names."""
+    cls = type(module).__name__
+    return [
+        f"{cls}.{name} is empty, so that its type cannot be inferred. Annotate it in class {cls}, "
+        f"with the type of what it will hold: {annotation}"
+        for name, annotation in untyped_empties(module, types).items()
+        if f"'{name}'" in str(error)
+    ]
+
+
 def _add_late(module: Any, methods: list[str]) -> None:
     if is_twin(module):
         for name in methods:
@@ -205,7 +223,13 @@ def _create_library_module(module: nn.Module, children: dict[str, nn.Module | No
     """Script a module of a library, as torch does, with its compiled children in their places."""
     view = with_children(module, children)
     view.__dict__.update(hidden_values(module))
-    script_module = _script(view)
+    try:
+        script_module = _script(view)
+    except Exception as error:
+        reasons = _about_empties(module, class_annotations(type(module)), error)
+        if reasons:
+            raise CompilationError("\n".join([str(error), *reasons])) from error
+        raise
     _carry_state(module, script_module)
     return script_module
 

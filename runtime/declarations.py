@@ -7,10 +7,11 @@ evaluating strings. Here all bases count, strings are evaluated, and the instanc
 from __future__ import annotations
 
 import inspect
+import reprlib
 import sys
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,7 +19,10 @@ import torch
 from torch import nn
 
 from .attribute import Attribute, Contradiction, conform, recorded_types, warn_of_contradiction
+from .checks import is_torchs_own
 from .constant import constants_of, evaluate
+from .errors import CompilationError
+from .source_text import place_of_annotation
 from .torch_internals import PYTHON_STATE, interface_methods, is_constant_value, is_final, jit_type
 
 _TORCH_BASES = (nn.Module, torch.jit.ScriptModule, object)
@@ -64,8 +68,12 @@ class Declarations:
             wanted.update(dict.fromkeys(vars(source).get("__constants__", ())))
         wanted.update(dict.fromkeys(self.reads))
         for name, annotation in annotations.items():
-            if is_final(annotation) and is_constant_value(getattr(module, name, ...)):
-                wanted[name] = None
+            if is_final(annotation):
+                value = getattr(module, name, ...)
+                if isinstance(value, (torch.Tensor, nn.Module)):
+                    raise _no_constant(type(module), name, value)
+                if is_constant_value(value):
+                    wanted[name] = None
         state = (module._parameters, module._buffers, module._modules)
         self.constants = [
             name
@@ -83,10 +91,26 @@ class Declarations:
         for name, tensor in (*module._parameters.items(), *module._buffers.items()):
             if name in annotations:
                 self._declare(name, annotations[name], tensor, warn=False)
-        declared = {**annotations, **_class_level_types(module), **recorded_types(module)}
+        told = {**_class_level_types(module), **recorded_types(module)}
         for name, value in {**vars(module), **self.values}.items():
-            if name in declared and name not in self.constants:
-                self.values[name] = self._declare(name, _unwrapped(declared[name]), value)
+            if name in self.constants:
+                continue
+            if name in told:
+                self.values[name] = self._declare(name, _unwrapped(told[name]), value)
+            elif name in annotations:
+                self.values[name] = self._declare_annotated(name, annotations[name], value)
+
+    def _declare_annotated(self, name: str, annotation: Any, value: Any) -> Any:
+        """As `_declare`; a contradiction is an error in a class that is not torch's own."""
+        cls = next(c for c in type(self.module).__mro__ if name in inspect.get_annotations(c))
+        annotation = _unwrapped(annotation)
+        declared = jit_type(annotation)
+        if declared is not None and not is_torchs_own(cls):
+            try:
+                conform(value, declared)
+            except Contradiction:
+                raise _contradicted(cls, name, annotation, value) from None
+        return self._declare(name, annotation, value)
 
     def _declare(self, name: str, annotation: Any, value: Any, warn: bool = True) -> Any:
         """Take the type if TorchScript has it and it fits; return the value to compile."""
@@ -101,6 +125,33 @@ class Declarations:
             return value
         self.types[name] = annotation
         return conforming
+
+
+def _no_constant(cls: type, name: str, value: Any) -> CompilationError:
+    owner = next((c for c in cls.__mro__ if name in inspect.get_annotations(c)), cls)
+    return CompilationError(
+        f"{place_of_annotation(owner, name)}: {cls.__qualname__}.{name} is Final and holds a "
+        f"{type(value).__name__}, which is no constant of TorchScript. Remove Final."
+    )
+
+
+def _contradicted(cls: type, name: str, annotation: Any, value: Any) -> CompilationError:
+    shown = inspect.formatannotation(annotation).replace("typing.", "")
+    return CompilationError(
+        f"{place_of_annotation(cls, name)}: {cls.__qualname__}.{name} is annotated {shown} but "
+        f"holds {reprlib.repr(value)}. Annotate it with the type that it has."
+    )
+
+
+def untyped_empties(module: nn.Module, declared: Collection[str] = ()) -> dict[str, str]:
+    """Of the empty lists and dicts without a type that a module holds: an annotation to add."""
+    examples: dict[type, str] = {list: "List[Tensor]", dict: "Dict[str, Tensor]"}
+    return {
+        name: f"{name}: {examples[type(value)]}"
+        for name, value in vars(module).items()
+        if type(value) in examples and not value
+        if name not in declared and name not in PYTHON_STATE and not name.startswith("__")
+    }
 
 
 def hidden_values(module: nn.Module) -> dict[str, Any]:

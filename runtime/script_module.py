@@ -54,7 +54,7 @@ class _TorchName:
             lookup: Any = owner.__getattr__  # type: ignore[attr-defined]
             return lookup(module, self.name)
         except AttributeError:
-            if is_being_built(module):
+            if is_being_built(module) or self.name == "define":
                 raise
         cpp, concrete_type = (torch_state(module, n) for n in ("_c", "_concrete_type"))
         found = getattr(wrap(cpp, concrete_type), self.name)
@@ -104,7 +104,15 @@ class ScriptModule(torch.jit.ScriptModule, metaclass=DeferredMeta):
         cpp = self.__dict__.get("_c")
         if cpp is not None and name not in self.__dict__["_modules"] and cpp.hasattr(name):
             return cpp.getattr(name)
-        return super().__getattr__(name)
+        try:
+            return super().__getattr__(name)
+        except AttributeError as error:
+            if name == "define":
+                raise AttributeError(
+                    f"{error}: methods are not defined from text; write them in the class, under "
+                    "@export"
+                ) from None
+            raise
 
     def __delattr__(self, name: str) -> None:
         cpp = self.__dict__.get("_c")

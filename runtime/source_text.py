@@ -44,6 +44,18 @@ def _parsed(function: Any) -> ast.Module:
         return ast.Module([], [])
 
 
+def place_of_annotation(cls: type, name: str) -> str:
+    """File and line where a class annotates a name, or of the class where it does so otherwise."""
+    try:
+        lines, first = inspect.getsourcelines(cls)
+        file = inspect.getsourcefile(cls)
+    except (OSError, TypeError):
+        return f"class {cls.__qualname__}"
+    written = re.compile(rf"\s+{name}\s*:")
+    offset = next((i for i, line in enumerate(lines) if written.match(line)), 0)
+    return f"{file}:{first + offset}"
+
+
 def place_of_node(node: Any) -> str:
     """File and line of a node in a compiled graph."""
     found = re.search(r'File "(.+)", line (\d+)', node.sourceRange())

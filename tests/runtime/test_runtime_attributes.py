@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional, Tuple  # noqa: UP035
 import jit_runtime
 import pytest
 import torch
-from jit_runtime import Attribute, AttributeTypeWarning, ScriptModule
+from jit_runtime import Attribute, AttributeTypeWarning, CompilationError, Final, ScriptModule
 from torch import Tensor, nn
 
 
@@ -152,3 +152,105 @@ def test_an_annotation_that_torchscript_does_not_know_leaves_the_rest_alone():
             return x * self.config["scale"]
 
     assert torch.equal(jit_runtime.compile(Configured())(torch.ones(1)), torch.full((1,), 2.0))
+
+
+class TestEmptyContainers:
+    @pytest.mark.parametrize(
+        ("value", "annotation"),
+        [([], r"kept: List\[Tensor\]"), ({}, r"kept: Dict\[str, Tensor\]")],
+    )
+    @pytest.mark.parametrize("base", [ScriptModule, nn.Module])
+    def test_one_that_compiled_code_uses_needs_an_annotation(self, base, value, annotation):
+        class Untyped(base):
+            def __init__(self) -> None:
+                super().__init__()
+                self.kept = value
+
+            def forward(self, x: Tensor) -> Tensor:
+                return x + len(self.kept)
+
+        message = rf"(?s){__file__}.*Untyped.kept is empty.*in class Untyped.*{annotation}"
+        with pytest.raises(CompilationError, match=message):
+            jit_runtime.compile(Untyped())
+
+    def test_one_that_only_python_uses_does_not(self):
+        class Logged(ScriptModule):
+            def __init__(self) -> None:
+                super().__init__()
+                self.log, self.table = [], {}
+
+            def forward(self, x: Tensor) -> Tensor:
+                return x
+
+        logged = jit_runtime.compile(Logged())
+        logged.log.append(logged(torch.ones(1)))
+        assert len(logged.log) == 1
+
+
+class TestClassAnnotationsThatContradict:
+    def test_are_an_error_that_shows_both(self):
+        class Scaled(ScriptModule):
+            other: int
+            scale: Optional[int]  # noqa: UP045
+
+            def __init__(self) -> None:
+                super().__init__()
+                self.scale = 2.5
+
+            def forward(self, x: Tensor) -> Tensor:
+                return x
+
+        class Derived(Scaled):
+            pass
+
+        line = TestClassAnnotationsThatContradict.test_are_an_error_that_shows_both
+        line = line.__code__.co_firstlineno + 3
+        message = rf"{__file__}:{line}: .*Scaled.scale is annotated Optional\[int\] but holds 2.5"
+        for cls in (Scaled, Derived):
+            with pytest.raises(CompilationError, match=message):
+                jit_runtime.compile(cls())
+
+    def test_yield_to_a_type_that_is_recorded(self):
+        class Recorded(ScriptModule):
+            scale: int
+
+            def __init__(self) -> None:
+                super().__init__()
+                self.scale = Attribute(2.5, float)
+
+            def forward(self):
+                return self.scale
+
+        assert torchscript_type(Recorded()) == "float"
+
+
+@pytest.mark.parametrize("annotation", [Final, Final[Any], "Final"])
+@pytest.mark.parametrize("make", [torch.ones, nn.Identity, lambda n: nn.Parameter(torch.ones(n))])
+def test_final_is_an_error_on_tensors_and_modules(annotation, make):
+    class Fixed(ScriptModule):
+        __annotations__ = {"kept": annotation}
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.kept = make(1)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x
+
+    with pytest.raises(CompilationError, match=r"Fixed.kept is Final .* Remove Final"):
+        jit_runtime.compile(Fixed())
+
+
+def test_constants_are_inherited_and_overridden():
+    class Base(ScriptModule):
+        scale: Final[int] = 2
+        shift: Final = 1
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x * self.scale + self.shift
+
+    class Derived(Base):
+        scale: Final[int] = 3
+
+    assert jit_runtime.compile(Base())(torch.ones(1)) == 3
+    assert jit_runtime.compile(Derived())(torch.ones(1)) == 4
