@@ -2,10 +2,12 @@
 
 What to look at in the twin:
 
-- `forward` and the methods under `@torch.jit.export` are entry points: they get `@script_method`.
+- `forward` and the method under `@torch.jit.export` are entry points: they get `@script_method`.
 - `some_function` gets it too, because `forward` calls it. `describe` does not: nobody calls it.
-- `some_debugging_function` and `training_only_code` stay Python. The first one makes saving fail, for
-  the compiled code calls it; the second is meant to be dropped from the saved file.
+- `a_called_model_entry_point` is not compiled with the module, but when it is first called on the
+  compiled module. From then on it is saved too.
+- `some_debugging_function` and `training_only_code` stay Python. The first one makes saving fail
+  where compiled code calls it, as it does with `debug=True`; the second is dropped from the file.
 - In `Attributes`, what cannot be inferred from a value is declared, and declarations become
   `Attribute(value, type)`. What is `Final` becomes a constant.
 """
@@ -23,8 +25,11 @@ class Submodule(nn.Module):
 
 
 class MyModule(nn.Module):
-    def __init__(self):
+    debug: Final[bool]
+
+    def __init__(self, debug: bool = False):
         super().__init__()
+        self.debug = debug
         self.submodule1 = Submodule()
         self.submodule2 = torch.jit.script(Submodule())
 
@@ -43,7 +48,6 @@ class MyModule(nn.Module):
     def an_explicit_entry_point(self, x):
         return self.forward(x + 20)
 
-    @torch.jit.export
     def a_called_model_entry_point(self, x):
         return self.forward(x + 20)
 
@@ -66,8 +70,9 @@ class MyModule(nn.Module):
         if self.training:
             x = x + self.training_only_code(x)
 
-        # As long as this line is here, the compiled module cannot be saved.
-        self.some_debugging_function(x)
+        # A module whose compiled code has this line cannot be saved.
+        if self.debug:
+            self.some_debugging_function(x)
         return x
 
 

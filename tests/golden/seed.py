@@ -3,10 +3,12 @@
 
 What to look at in the twin:
 
-- `forward` and the methods under `@torch.jit.export` are entry points: they get `@script_method`.
+- `forward` and the method under `@torch.jit.export` are entry points: they get `@script_method`.
 - `some_function` gets it too, because `forward` calls it. `describe` does not: nobody calls it.
-- `some_debugging_function` and `training_only_code` stay Python. The first one makes saving fail, for
-  the compiled code calls it; the second is meant to be dropped from the saved file.
+- `a_called_model_entry_point` is not compiled with the module, but when it is first called on the
+  compiled module. From then on it is saved too.
+- `some_debugging_function` and `training_only_code` stay Python. The first one makes saving fail
+  where compiled code calls it, as it does with `debug=True`; the second is dropped from the file.
 - In `Attributes`, what cannot be inferred from a value is declared, and declarations become
   `Attribute(value, type)`. What is `Final` becomes a constant.
 """
@@ -26,8 +28,12 @@ class Submodule(ScriptModule):
 
 
 class MyModule(ScriptModule):
-    def __init__(self):
+    __constants__ = ["debug"]
+    debug: Final[bool]
+
+    def __init__(self, debug: bool = False):
         super().__init__()
+        self.debug = debug
         self.submodule1 = Submodule()
         self.submodule2 = torch.jit.script(Submodule())
 
@@ -47,8 +53,6 @@ class MyModule(ScriptModule):
     def an_explicit_entry_point(self, x):
         return self.forward(x + 20)
 
-    @torch.jit.export
-    @script_method
     def a_called_model_entry_point(self, x):
         return self.forward(x + 20)
 
@@ -73,8 +77,9 @@ class MyModule(ScriptModule):
         if self.training:
             x = x + self.training_only_code(x)
 
-        # As long as this line is here, the compiled module cannot be saved.
-        self.some_debugging_function(x)
+        # A module whose compiled code has this line cannot be saved.
+        if self.debug:
+            self.some_debugging_function(x)
         return x
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import warnings
 from typing import Tuple  # noqa: UP035
 
 import jit_runtime
@@ -11,6 +10,11 @@ import pytest
 import torch
 from jit_runtime import SaveError, ScriptModule, ignore, unused
 from torch import Tensor, nn
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:`torch.jit:FutureWarning"),
+    pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning"),
+]
 
 X = torch.randn(3, 4)
 
@@ -24,8 +28,7 @@ def saved_by_method(module, file):
 
 
 def saved_by_torch(module, file):
-    with warnings.catch_warnings(action="ignore"):
-        torch.jit.save(module, str(file))
+    torch.jit.save(module, str(file))
 
 
 def saved_by_buffer(module, file):
@@ -33,7 +36,7 @@ def saved_by_buffer(module, file):
 
 
 def saved_by_torch_to_a_file_object(module, file):
-    with file.open("wb") as stream, warnings.catch_warnings(action="ignore"):
+    with file.open("wb") as stream:
         torch.jit.save(module, stream)
 
 
