@@ -8,11 +8,13 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
+from .aliases import check_aliases
 from .checks import CompiledCodeCheck
 from .compiled_state import (
     adopt,
     carried_state,
     freeze_names,
+    guard,
     is_compiled,
     mark_called_by,
     with_children,
@@ -29,6 +31,7 @@ from .errors import CompilationError, warn_of_uncompiled
 from .late import compile_late
 from .metaclass import is_twin
 from .properties import left_to_python, unmentioned_properties
+from .python_calls import python_calls
 from .torch_internals import (
     ConcreteType,
     CppModule,
@@ -184,7 +187,11 @@ class Compilation:
         return any(module is other for other in self._in_progress)
 
     def commit(self) -> None:
-        """Make every twin of the tree compiled, and tell of what was left without code."""
+        """Make every twin of the tree compiled, and tell of what was left without code.
+
+        Raises CompilationError for what can only be told of the whole tree.
+        """
+        check_aliases((built.original, built.cpp) for built in self._built.values())
         for key, error in self._failed.items():
             warn_of_uncompiled(self._built[key].original, error)
         for built in self._built.values():
@@ -231,6 +238,8 @@ def _create_library_module(module: nn.Module, children: dict[str, nn.Module | No
             raise CompilationError("\n".join([str(error), *reasons])) from error
         raise
     _carry_state(module, script_module)
+    if any(True for _ in python_calls(script_module._c)):
+        guard(script_module)
     return script_module
 
 

@@ -13,6 +13,7 @@ from torch import nn
 from .constant import FROZEN, refuse_frozen
 from .late import LateMethod, late_methods
 from .metaclass import is_twin
+from .python_calls import exportable
 from .torch_internals import (
     PYTHON_STATE,
     ConcreteType,
@@ -127,6 +128,11 @@ def assign(twin: nn.Module, name: str, value: Any) -> bool:
 def freeze_names(module: nn.Module, readers: dict[str, str]) -> None:
     """Refuse assignments to these attributes, each of which a constant was computed from."""
     module.__dict__.setdefault(FROZEN, {}).update(readers)
+    guard(module)
+
+
+def guard(module: nn.Module) -> None:
+    """Have a compiled library module mind the twins: what is frozen, and what a file drops."""
     if type(module) is RecursiveScriptModule:
         module.__class__ = GuardedScriptModule
 
@@ -147,11 +153,21 @@ def refuse_late_hook(twin: nn.Module) -> None:
 
 
 class GuardedScriptModule(RecursiveScriptModule):  # type: ignore[misc]
-    """A compiled library module, of which a twin's constant was computed."""
+    """A compiled library module that a twin's constant was computed of, or that contains twins."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         refuse_frozen(self, name)
         super().__setattr__(name, value)
+
+    def save(self, *args: Any, **kwargs: Any) -> Any:
+        """As `torch.jit.ScriptModule.save`; raises SaveError as `jit_runtime.save` does."""
+        with exportable(self._c):
+            return super().save(*args, **kwargs)
+
+    def save_to_buffer(self, *args: Any, **kwargs: Any) -> Any:
+        """As `torch.jit.ScriptModule.save_to_buffer`; raises as `save` does."""
+        with exportable(self._c):
+            return super().save_to_buffer(*args, **kwargs)
 
 
 def clone(
@@ -199,6 +215,8 @@ def _clone_library_module(
         if isinstance(value, types.MethodType) and isinstance(value.__self__, nn.Module):
             view = with_children(value.__self__, wrapped._modules._python_modules)
             wrapped.__dict__[name] = types.MethodType(value.__func__, view)
+    if isinstance(module, GuardedScriptModule):
+        guard(wrapped)
     if FROZEN in module.__dict__:
         freeze_names(wrapped, module.__dict__[FROZEN])
     return wrapped

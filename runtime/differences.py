@@ -33,6 +33,7 @@ def check_differences(graph: Any) -> None:
             if differs(node):
                 raise CompilationError(f"{place_of_node(node)}: {message}")
     _check_values_of_and_or(graph)
+    _check_gradients_of_equals(graph)
 
 
 def _kinds(node: Any) -> list[str]:
@@ -200,3 +201,36 @@ def _is_condition(value: Any, returned_to: dict[str, Any]) -> bool:
         elif kind not in ("prim::If", "prim::Loop", "aten::__not__"):
             return False
     return True
+
+
+_GRADIENT_MODES = ("no_grad", "enable_grad", "set_grad_enabled", "inference_mode")
+
+
+def _check_gradients_of_equals(graph: Any) -> None:
+    """TorchScript computes equal expressions once, though one may stand under `no_grad`."""
+    seen: tuple[dict[Any, Any], dict[Any, Any]] = ({}, {})
+    _sort_by_gradient_mode(graph, 0, seen)
+    without, within = seen
+    for key in without.keys() & within.keys():
+        raise CompilationError(
+            f"{place_of_node(within[key])}: the same expression stands inside and outside of a "
+            "`with torch.no_grad():` or the like. TorchScript would compute it once, with or "
+            "without gradients. Compute it once outside, and use its detach() where none is wanted."
+        )
+
+
+def _sort_by_gradient_mode(block: Any, depth: int, seen: tuple[dict[Any, Any], ...]) -> None:
+    for node in block.nodes():
+        kind = node.kind()
+        if kind in ("prim::Enter", "prim::Exit"):
+            if any(mode in next(node.inputs()).type().str() for mode in _GRADIENT_MODES):
+                depth += 1 if kind == "prim::Enter" else -1
+        elif kind.startswith("aten::") and _gives_tensors(node):
+            key = (kind, *(value.debugName() for value in node.inputs()))
+            seen[depth > 0].setdefault(key, node)
+        for inner in node.blocks():
+            _sort_by_gradient_mode(inner, depth, seen)
+
+
+def _gives_tensors(node: Any) -> bool:
+    return any(output.type().kind() == "TensorType" for output in node.outputs())

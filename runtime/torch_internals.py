@@ -126,6 +126,20 @@ def create_methods(concrete_type: ConcreteType, methods: list[Any], properties: 
     _recursive.create_methods_and_properties_from_stubs(concrete_type, methods, properties)
 
 
+def define_container_methods(concrete_type: ConcreteType) -> None:
+    """Define what torch defines on containers of modules (`create_script_module_impl`)."""
+    names = [name for name, _ in concrete_type.get_modules()]
+    cls, cpp = concrete_type.py_class, empty_module(concrete_type)
+    sources = []
+    if issubclass(cls, (nn.ModuleList, nn.Sequential, nn.ModuleDict)):
+        sources.append(f"def __len__(self):\n   return {len(names)}\n")
+    if issubclass(cls, nn.ModuleDict):
+        found = f"key in {names!r}" if names else "False"
+        sources.append(f"def __contains__(self, key: str):\n   return {found}\n")
+    for source in sources:
+        cpp._define(concrete_type, source, lambda name: None)
+
+
 def empty_module(concrete_type: ConcreteType) -> CppModule:
     """A module in C++ that has the type's methods and no values."""
     return torch._C._create_module_with_type(concrete_type.jit_type)

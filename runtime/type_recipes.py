@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from .torch_internals import ConcreteType, create_methods
+from .torch_internals import ConcreteType, create_methods, define_container_methods
 
 _Builder: Any = torch._C.ConcreteModuleTypeBuilder
 
@@ -85,6 +85,7 @@ class TrialTypes:
                     args = (args[0], self.copy_of(args[1]))
                 getattr(builder, name)(*args)
             copy = self._copies[concrete_type] = builder.build()
+            define_container_methods(copy)
             create_methods(copy, recipe.methods, recipe.properties)
         return self._copies[concrete_type]
 

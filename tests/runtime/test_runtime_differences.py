@@ -287,7 +287,14 @@ def chain_of_random_numbers(self, a: float):
     return 0 < torch.rand(1).item() < a
 
 
+def equal_expressions_under_no_grad(self, x: Tensor):
+    with torch.no_grad():
+        y = x * 2
+    return x * 2 + y
+
+
 REFUSED = [
+    (equal_expressions_under_no_grad, r"stands inside and outside"),
     (chain_with_an_effect, r"evaluates .step\(log, a\). twice"),
     (chain_of_random_numbers, r"evaluates .torch.rand\(1\).item\(\). twice"),
     (rounded, r"Write int\(round\(x\)\)"),
@@ -317,3 +324,52 @@ def test_refused(function, message):
         jit_runtime.compile(as_module(function))
     line = int(str(failure.value).removeprefix(f"{__file__}:").split(":")[0])
     assert first < line < first + 4
+
+
+class Log(ScriptModule):
+    def __init__(self, seen: List[int]) -> None:  # noqa: UP006
+        super().__init__()
+        self.seen = seen
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.seen.append(len(x))
+        return x
+
+
+class TestSharedContainers:
+    def test_that_compiled_code_changes_are_refused(self):
+        class Shares(ScriptModule):
+            def __init__(self) -> None:
+                super().__init__()
+                self.sizes = [1]
+                self.log = Log(self.sizes)
+
+            def forward(self, x: Tensor) -> Tensor:
+                return self.log(x) + len(self.sizes)
+
+        shares = Shares()
+        with pytest.raises(CompilationError, match=r"Log.seen and Shares.sizes are the same list"):
+            jit_runtime.compile(shares)
+        assert torch.equal(shares(torch.ones(1)), torch.full((1,), 3.0))
+
+    def test_that_nobody_changes_are_fine(self):
+        class Reads(ScriptModule):
+            def __init__(self) -> None:
+                super().__init__()
+                self.sizes = [1]
+                self.same = self.sizes
+                self.log = Log([2])
+
+            def forward(self, x: Tensor) -> Tensor:
+                return self.log(x) + self.sizes[0] + self.same[0]
+
+        assert torch.equal(jit_runtime.compile(Reads())(torch.ones(1)), torch.full((1,), 3.0))
+
+    def test_within_a_list_stay_shared(self):
+        def nested(self, a: int):
+            row = [a]
+            rows = [row, row]
+            rows[0].append(2)
+            return rows, row
+
+        assert jit_runtime.compile(as_module(nested))(1) == ([[1, 2], [1, 2]], [1, 2])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 from typing import Tuple  # noqa: UP035
 
@@ -191,6 +192,13 @@ class TestDroppedOnExport:
         nested = jit_runtime.compile(Nested(Dropped()))
         for number, module in enumerate((nested, nested.inner)):
             module.save(str(tmp_path / f"{number}.pt"))
+            assert torch.equal(jit_runtime.load(tmp_path / f"{number}.pt").eval()(X), X)
+        assert torch.equal(nested(X), X * 4 + 3)
+
+    def test_so_it_is_in_containers(self, tmp_path):
+        nested = jit_runtime.compile(Nested(nn.Sequential(Dropped())))
+        for number, container in enumerate((nested.inner, copy.deepcopy(nested).inner)):
+            saved_by_method(container, tmp_path / f"{number}.pt")
             assert torch.equal(jit_runtime.load(tmp_path / f"{number}.pt").eval()(X), X)
         assert torch.equal(nested(X), X * 4 + 3)
 

@@ -228,6 +228,21 @@ class TestWhatStaysPython:
             conv.reset_parameters()
 
 
+@pytest.mark.parametrize(
+    ("base", "layers"),
+    [(nn.ModuleList, [nn.ReLU(), nn.Tanh()]), (nn.ModuleDict, {"a": nn.ReLU(), "b": nn.Tanh()})],
+)
+def test_containers_know_their_length(base, layers):
+    class Container(base, ScriptModule):
+        def forward(self, x: Tensor) -> Tensor:
+            return x
+
+        def late(self, x: Tensor) -> Tensor:
+            return x * len(self)
+
+    assert torch.equal(jit_runtime.compile(Container(layers)).late(X), X * 2)
+
+
 def test_a_function_that_takes_the_module_is_no_method():
     def evaluate(model, x):
         return model.a_called_model_entry_point(x)
