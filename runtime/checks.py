@@ -12,7 +12,7 @@ import torch
 from .differences import check_differences
 from .errors import CompilationError
 from .source_text import decorators_of, nodes_of, place_of, place_of_node, source_of
-from .torch_internals import CppModule, script_functions
+from .torch_internals import CppModule, called_names, script_functions
 
 # Decorators that leave the function as it is.
 _MARKERS = {"abstractmethod", "export", "final", "ignore", "override", "script_method", "unused"}
@@ -31,7 +31,11 @@ def check_function(fn: Any) -> None:
     """
     _refuse_wrapper(fn)
     _refuse_undefined_tensor(fn)
-    _refuse_effects_in_chains(fn)
+    function = inspect.unwrap(fn)
+    if not is_torchs_own(function):
+        for node in nodes_of(function):
+            _refuse_effects_in_chain(function, node)
+            _refuse_bool_fill(function, node)
 
 
 def _refuse_undefined_tensor(fn: Any) -> None:
@@ -78,21 +82,37 @@ def _decorators(function: Any) -> list[str]:
     return [n for n in names if n.split("(")[0].split(".")[-1] not in _MARKERS]
 
 
-def _refuse_effects_in_chains(fn: Any) -> None:
+def _refuse_effects_in_chain(function: Any, node: ast.AST) -> None:
     """TorchScript compiles `a < f() < b` as `a < f() and f() < b`."""
-    function = inspect.unwrap(fn)
-    if is_torchs_own(function):
+    if not isinstance(node, ast.Compare):
         return
-    for node in nodes_of(function):
-        if isinstance(node, ast.Compare):
-            for middle in node.comparators[:-1]:
-                if any(_may_have_effects(call) for call in ast.walk(middle)):
-                    line = function.__code__.co_firstlineno + node.lineno - 1
-                    raise CompilationError(
-                        f"{function.__code__.co_filename}:{line}: TorchScript evaluates "
-                        f"`{ast.unparse(middle)}` twice in this chain of comparisons. Assign it to "
-                        "a variable before."
-                    )
+    for middle in node.comparators[:-1]:
+        if any(_may_have_effects(call) for call in ast.walk(middle)):
+            raise CompilationError(
+                f"{_line_of(function, node)}: TorchScript evaluates `{ast.unparse(middle)}` twice "
+                "in this chain of comparisons. Assign it to a variable before."
+            )
+
+
+def _refuse_bool_fill(function: Any, node: ast.AST) -> None:
+    """`torch.full(size, True)` is a tensor of ints in TorchScript."""
+    if (
+        isinstance(node, ast.Call)
+        and ast.unparse(node.func) == "torch.full"
+        and not any(keyword.arg == "dtype" for keyword in node.keywords)
+    ):
+        named = [keyword.value for keyword in node.keywords if keyword.arg == "fill_value"]
+        for value in (*node.args[1:2], *named):
+            if isinstance(value, ast.Constant) and isinstance(value.value, bool):
+                raise CompilationError(
+                    f"{_line_of(function, node)}: torch.full of a bool has dtype int64 in "
+                    "TorchScript. Give it dtype=torch.bool."
+                )
+
+
+def _line_of(function: Any, node: Any) -> str:
+    code = function.__code__
+    return f"{code.co_filename}:{code.co_firstlineno + node.lineno - 1}"
 
 
 _PURE = {"abs", "float", "int", "len", "max", "min", "ord", "round", "sum"}
@@ -137,8 +157,7 @@ class CompiledCodeCheck:
             self._check_graph(function.graph)
 
     def _called(self, graph: Any) -> Iterator[Any]:
-        for call in graph.findAllNodes("prim::CallFunction"):
-            name = next(call.inputs()).type().annotation_str
+        for name in called_names(graph):
             if name.startswith("__torch__.torch.") or not self._is_new(name):
                 continue
             if name not in self._functions:

@@ -36,6 +36,7 @@ from .torch_internals import (
     ConcreteType,
     CppModule,
     add_method,
+    check_initialized,
     create_script_module,
     interface_methods,
 )
@@ -103,6 +104,7 @@ class Compilation:
         return built.result
 
     def _compile(self, module: nn.Module) -> Built:
+        check_initialized(module)
         _refuse_backward_hooks(module)
         annotations = class_annotations(type(module))
         children = {

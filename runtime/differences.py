@@ -67,7 +67,8 @@ def _is_float_for_int(node: Any) -> bool:
 
 def _takes_floats_alike(user: Any) -> bool:
     if user.kind() in _BLIND_TO_FLOATS:
-        return all(kind in _NUMBERS for kind in _kinds(user))
+        numbers = (*_NUMBERS, "TensorType") if user.kind() == "aten::div" else _NUMBERS
+        return all(kind in numbers for kind in _kinds(user))
     is_arithmetic = user.kind() in ("aten::mul", "aten::add", "aten::sub")
     return is_arithmetic and any(_is_surely_float(value) for value in user.inputs())
 
@@ -154,12 +155,8 @@ _CHECKS: list[tuple[str, Check, str]] = [
 
 def _check_values_of_and_or(graph: Any) -> None:
     """`a or b` is one of its operands in Python, and a bool in TorchScript."""
-    returned_to: dict[str, Any] = {}
     decisions = list(graph.findAllNodes("prim::If"))
-    for node in decisions:
-        for block in node.blocks():
-            for result, output in zip(block.outputs(), node.outputs(), strict=True):
-                returned_to.setdefault(result.debugName(), []).append(output)
+    returned_to = _receivers([*decisions, *graph.findAllNodes("prim::Loop")])
     for node in decisions:
         outputs = list(node.outputs())
         if len(outputs) != 1 or outputs[0].type().kind() != "BoolType":
@@ -172,6 +169,19 @@ def _check_values_of_and_or(graph: Any) -> None:
                 "True or False in TorchScript. Write `a if a else b` for `a or b`, `b if a else a` "
                 "for `a and b`, or bool() around the operands."
             )
+
+
+def _receivers(nodes: list[Any]) -> dict[str, list[Any]]:
+    """What each result of an inner block becomes; None where a loop goes on by it."""
+    found: dict[str, list[Any]] = {}
+    for node in nodes:
+        outputs = list(node.outputs())
+        if node.kind() == "prim::Loop":
+            outputs.insert(0, None)
+        for block in node.blocks():
+            for result, output in zip(block.outputs(), outputs, strict=True):
+                found.setdefault(result.debugName(), []).append(output)
+    return found
 
 
 def _is_and_or(node: Any) -> bool:
@@ -191,12 +201,12 @@ def _is_implied_truth(node: Any) -> bool:
     return False
 
 
-def _is_condition(value: Any, returned_to: dict[str, Any]) -> bool:
+def _is_condition(value: Any, returned_to: dict[str, list[Any]]) -> bool:
     for use in value.uses():
         kind = use.user.kind()
         if kind == "prim::Return":
             outer = returned_to.get(value.debugName())
-            if not outer or not all(_is_condition(output, returned_to) for output in outer):
+            if not outer or not all(o is None or _is_condition(o, returned_to) for o in outer):
                 return False
         elif kind not in ("prim::If", "prim::Loop", "aten::__not__"):
             return False

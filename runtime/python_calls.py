@@ -11,7 +11,7 @@ from .compiler import lock
 from .decorators import is_dropped_on_export
 from .errors import SaveError
 from .source_text import place_of, place_of_node
-from .torch_internals import CppModule, cpp_children, script_functions
+from .torch_internals import CppModule, called_names, cpp_children, script_functions
 
 
 @dataclass
@@ -70,30 +70,33 @@ class _Replaced:
 
 def python_calls(cpp: CppModule) -> Iterator[PythonCall]:
     """The calls of Python in what is saved with a module: in its methods, hooks and children."""
-    for graph in _graphs(cpp, set()):
+    for graph in _Graphs().of_module(cpp):
         for node in graph.findAllNodes("prim::PythonOp"):
             yield PythonCall(graph, node)
 
 
-def _graphs(cpp: CppModule, seen: set[str]) -> Iterator[Any]:
-    name = cpp._type().qualified_name()
-    if name not in seen:
-        seen.add(name)
-        methods = [cpp._get_method(method) for method in cpp._method_names()]
-        for function in (*methods, *cpp._get_forward_pre_hooks(), *cpp._get_forward_hooks()):
-            yield from _graphs_from(function.graph, seen)
-    for child in cpp_children(cpp).values():
-        yield from _graphs(child, seen)
+class _Graphs:
+    """Walks through the graphs of modules and of what these call, each graph once."""
 
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+        self._functions = script_functions()
 
-def _graphs_from(graph: Any, seen: set[str]) -> Iterator[Any]:
-    yield graph
-    for call in graph.findAllNodes("prim::CallFunction"):
-        name = next(call.inputs()).type().annotation_str
-        function = None if name in seen else script_functions().get(name)
-        seen.add(name)
-        if function is not None:
-            yield from _graphs_from(function.graph, seen)
+    def of_module(self, cpp: CppModule) -> Iterator[Any]:
+        kind = cpp._type().qualified_name()
+        for name in cpp._method_names():
+            yield from self._reached(f"{kind}.{name}", cpp._get_method(name))
+        for hook in (*cpp._get_forward_pre_hooks(), *cpp._get_forward_hooks()):
+            yield from self._reached(f"{kind}.{hook.name}", hook)
+        for child in cpp_children(cpp).values():
+            yield from self.of_module(child)
+
+    def _reached(self, name: str, function: Any) -> Iterator[Any]:
+        if name not in self._seen and function is not None:
+            self._seen.add(name)
+            yield function.graph
+            for called in called_names(function.graph):
+                yield from self._reached(called, self._functions.get(called))
 
 
 @contextmanager

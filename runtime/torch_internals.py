@@ -34,6 +34,7 @@ _recursive: Any = torch.jit._recursive
 _jit_internal: Any = torch._jit_internal
 _annotations: Any = torch.jit.annotations
 _sources: Any = torch._sources
+_frontend: Any = torch.jit.frontend
 _python_cu: Any = _untyped_cu
 _Module: Any = nn.Module
 
@@ -95,7 +96,6 @@ def create_script_module(
     in `__init__`. `compiled` is told of a new type, and of the stubs of its methods and properties.
     """
     store = _recursive.concrete_type_store
-    _recursive.check_module_initialized(module)
     concrete_type = store.get_or_create_concrete_type(module)
     is_new = concrete_type not in store.methods_compiled
     try:
@@ -109,6 +109,11 @@ def create_script_module(
     if is_new:
         compiled(concrete_type, stubs, _recursive.get_property_stubs(module))
     return made
+
+
+def check_initialized(module: nn.Module) -> None:
+    """Raise RuntimeError where no constructor has run (`check_module_initialized`)."""
+    _recursive.check_module_initialized(module)
 
 
 def add_method(module: nn.Module, name: str, concrete_type: ConcreteType) -> None:
@@ -187,9 +192,19 @@ def wrap(cpp: CppModule, concrete_type: ConcreteType | None = None) -> Any:
 
 
 def script_functions() -> dict[str, Any]:
-    """Every free function that was compiled in this process, by its qualified name."""
+    """Every function and method that was compiled in this process, by its qualified name."""
     functions = _python_cu.get_functions()
     return {f.qualified_name: f for f in functions}
+
+
+def called_names(graph: Any) -> Iterator[str]:
+    """The qualified names of the functions and methods that a graph calls."""
+    for call in graph.findAllNodes("prim::CallFunction"):
+        yield next(call.inputs()).type().annotation_str
+    for call in graph.findAllNodes("prim::CallMethod"):
+        owner = next(call.inputs()).type()
+        if owner.kind() == "ClassType":
+            yield f"{owner.qualified_name()}.{call.s('name')}"
 
 
 @contextmanager
@@ -252,8 +267,13 @@ def intercepted(
     def dropped(fn: Any) -> bool:
         return should_drop(fn) and not stays_python(getattr(fn, "original_fn", fn))
 
+    def dropped_in_class(fn: Any) -> bool:
+        # asked of the methods of script classes, which cannot call Python
+        return should_drop(fn) or is_ignored_fn(fn)
+
     replaced = (
         (_jit_internal, "should_drop", dropped),
+        (_frontend, "should_drop", dropped_in_class),
         (torch._C, "ConcreteModuleTypeBuilder", builder),
         (_recursive, "make_stub", checked_stub),
         (_recursive, "try_compile_fn", checked_function),

@@ -67,6 +67,19 @@ class StringByIdentity(ScriptModule):
         return x if self.mode is self.other else x + 1
 
 
+class Chooser:
+    def __init__(self, mode: Mode) -> None:
+        self.mode = mode
+
+    def is_sum(self) -> bool:
+        return self.mode is Mode.SUM
+
+
+class EnumInClass(ScriptModule):
+    def forward(self, x: Tensor) -> Tensor:
+        return x if Chooser(Mode.SUM).is_sum() else x + 1
+
+
 class NoneInMethod(ScriptModule):
     def forward(self, x, y=None):
         if y is not None:
@@ -104,6 +117,7 @@ class WrappedFunction(ScriptModule):
     [
         (EnumInMethod, HERE + "members of an Enum.*Write `==`"),
         (EnumInFunction, HERE + "members of an Enum.*Write `!=`"),
+        (EnumInClass, HERE + "members of an Enum.*Write `==`"),
         (StringByIdentity, HERE + ".*or strings, are compared by identity"),
         (NoneInMethod, HERE + r"parameter 'y' of NoneInMethod.forward.*y: Optional\[Tensor\]"),
         (NoneInFunction, HERE + "parameter 'y' of added defaults to None"),

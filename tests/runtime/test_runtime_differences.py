@@ -90,6 +90,18 @@ def conditions(self, a: int, b: int, c: int):
     return a is None, b in [1, 2], 1 if c else 2
 
 
+def loops(self, x: Tensor, n: int):
+    going = n > 0
+    while going and x.sum() < 3:
+        x = x + 1
+        if x.sum() > 2 and n:
+            going = False
+    while n and x.any():
+        n -= 1
+    assert x.dim() == 1 and len(x), "empty"
+    return x, n, x / 2**2
+
+
 def step(log: List[int], value: int) -> int:  # noqa: UP006
     log.append(value)
     return value
@@ -169,6 +181,7 @@ AGREE = [
     (integer_tensors, (torch.tensor([-7, 7]), 2)),
     (no_grad, (torch.ones(1, requires_grad=True),)),
     (scalars_of_tensors, (torch.tensor(-2.5),)),
+    (loops, (torch.zeros(2), 3)),
     (chain, (torch.ones(2, 2), [1, 2])),
     (optional, (None,)),
     (optional, (1,)),
@@ -293,7 +306,12 @@ def equal_expressions_under_no_grad(self, x: Tensor):
     return x * 2 + y
 
 
+def full_of_a_bool(self):
+    return torch.full((2,), True)
+
+
 REFUSED = [
+    (full_of_a_bool, r"dtype=torch.bool"),
     (equal_expressions_under_no_grad, r"stands inside and outside"),
     (chain_with_an_effect, r"evaluates .step\(log, a\). twice"),
     (chain_of_random_numbers, r"evaluates .torch.rand\(1\).item\(\). twice"),

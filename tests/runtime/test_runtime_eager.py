@@ -138,3 +138,15 @@ def test_functional_call():
     assert torch.equal(torch.func.functional_call(leaf, zeros, (X,)), torch.zeros(3, 4))
     assert torch.equal(torch.func.functional_call(leaf, ({},), X), leaf(X))
     assert is_eager(leaf)
+
+
+def test_a_constructor_that_forgets_super_is_told_so():
+    class Forgets(ScriptModule):
+        def __init__(self) -> None:
+            self.scale = 2
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x * self.scale
+
+    with pytest.raises(RuntimeError, match=r"Forgets' has not been initialized.*super"):
+        jit_runtime.compile(Forgets())

@@ -78,6 +78,23 @@ def calls_python(x: Tensor) -> Tensor:
     return python_only(x)
 
 
+class Holder:
+    def __init__(self, x: Tensor) -> None:
+        self.x = x
+
+    def total(self) -> Tensor:
+        return python_only(self.x)
+
+    @ignore
+    def only_for_python(self):
+        return [*"ab"]
+
+
+class CallsClass(ScriptModule):
+    def forward(self, x):
+        return Holder(x).total()
+
+
 class CallsFunction(ScriptModule):
     def forward(self, x):
         return calls_python(x)
@@ -99,8 +116,9 @@ class TestIgnored:
         for module in (nn.Sequential(Debugged()), Nested(Debugged())):
             with pytest.raises(SaveError, match=r"Debugged.some_debugging_function"):
                 jit_runtime.save(module, io.BytesIO())
-        with pytest.raises(SaveError, match=r"python_only is left to Python.*calls it at"):
-            jit_runtime.save(CallsFunction(), io.BytesIO())
+        for module in (CallsFunction(), CallsClass()):
+            with pytest.raises(SaveError, match=r"python_only is left to Python.*calls it at"):
+                jit_runtime.save(module, io.BytesIO())
 
     def test_what_is_not_reached_does_not_matter(self):
         class Unreached(Debugged):
