@@ -109,7 +109,7 @@ def _methods_of_users(cls: type) -> Iterator[tuple[str, types.FunctionType]]:
 
 
 def _is_librarys(cls: type) -> bool:
-    return is_torchs_own(cls) or cls.__module__.split(".")[0] == __package__
+    return is_torchs_own(cls) or f"{cls.__module__}.".startswith(f"{__package__}.")
 
 
 def _is_python_at_work() -> bool:
