@@ -30,6 +30,7 @@ from .declarations import (
 from .errors import CompilationError, warn_of_uncompiled
 from .late import compile_late
 from .metaclass import is_twin
+from .overrides import refuse_own_call, refuse_own_setattr
 from .properties import left_to_python, unmentioned_properties
 from .python_calls import python_calls
 from .torch_internals import (
@@ -124,6 +125,7 @@ class Compilation:
     def _child(self, child: nn.Module, methods: list[str]) -> nn.Module:
         """Compile a child. One that fails is carried: whether that matters its parent will show."""
         try:
+            refuse_own_call(child)
             return self.build(child, methods)
         except _CycleError:
             raise
@@ -161,6 +163,7 @@ class Compilation:
             script_module, reads, constants = _create_library_module(module, children), {}, {}
         built = _built_from(module, script_module, constants, reads)
         self._check.check_methods(type(module), built.cpp)
+        refuse_own_setattr(module, built.cpp)
         return built
 
     def _create(

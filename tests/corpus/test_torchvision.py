@@ -2,7 +2,7 @@
 
 Each model is built from the source and from the twin, in processes of their own, compiled, compared
 over three calls, saved, loaded where neither source nor twin is imported, and compared again.
-One model of each family runs by default; all of them with ``-m corpus``.
+One model of each family runs by default; all of them with ``-m every_model``.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def test_one_model_of_each_family(twin: Path, tmp_path: Path) -> None:
     check(families(), twin, tmp_path)
 
 
-@pytest.mark.corpus
+@pytest.mark.every_model
 @pytest.mark.parametrize("first", range(0, len(NAMES), 8))
 def test_all_models(first: int, twin: Path, tmp_path: Path) -> None:
     check(NAMES[first : first + 8], twin, tmp_path)
