@@ -38,8 +38,11 @@ SOURCE = """
 
 def test_an_exported_method_is_an_entry_point() -> None:
     policy = Policy(export=("net.Net.debug",))
-    assert "@export\n    @script_method\n    def encode" not in rewritten(SOURCE, policy=policy)
-    found = classes(SOURCE.replace("(lambda y: y)(x)", "x"), policy)["Net"]
+    source = SOURCE.replace("(lambda y: y)(x)", "x").replace("self.debug(helper(x))", "helper(x)")
+    assert "    @export\n    @script_method\n    def debug(self, x):" in rewritten(
+        source, policy=policy
+    )
+    found = classes(source, policy)["Net"]
     assert found.methods["debug"] == "exported by export net.Net.debug"
     assert found.policy == {"debug": "export net.Net.debug"}
 

@@ -46,14 +46,14 @@ class Plan:
     @room_for_recursion()
     def edits(self) -> dict[str, FileEdits]:
         """The edits of each file that changes, by the file's path in the source tree."""
+        for function in self.decisions.functions:
+            self._decorators(function, compiled=False)
         rewritten = [f for f in self.facts.values() if f.rewritten]
         for facts in rewritten:
             self._class(facts)
         for facts in rewritten:
             for reached in facts.reached:
                 self._function(reached)
-        for function in self.decisions.functions:
-            self._decorators(function, compiled=False)
         found = {name: plan.finished() for name, plan in self.files.items()}
         return {name: edits for name, edits in sorted(found.items()) if edits}
 
