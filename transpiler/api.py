@@ -157,3 +157,7 @@ def _explained() -> Iterator[None]:
     except OSError as error:
         place = f"{os.fsdecode(error.filename)}: " if error.filename else ""
         raise OutputError(f"{place}{error.strerror or error}") from error
+    except RecursionError as error:
+        # Python 3.12 counts calls into C, which cannot be allowed more of.
+        advice = "leave out with --exclude what has sums or elifs of hundreds of parts"
+        raise OutputError(f"a source is nested too deeply for this Python; {advice}") from error

@@ -12,7 +12,7 @@ from .analysis.names import FOUNDATION, KNOWN
 from .analysis.policy import decide
 from .analysis.reach import Reach
 from .config import NO_POLICY, Policy
-from .diagnostics import Code, Diagnostic
+from .diagnostics import Code, Diagnostic, OutputError
 from .emit.banner import banner
 from .inference.attributes import AttributeTypes
 from .injection.edits import FileEdits
@@ -49,6 +49,7 @@ def build(
 
     Raises:
         UsageError: the policy names what is not there.
+        OutputError: a file is nested too deeply for this Python.
     """
     sources = TreeModules(tree)
     named = sources.named()
@@ -97,7 +98,11 @@ def rewrite_file(task: tuple[str, SourceText, FileEdits]) -> tuple[str, bytes]:
     from .injection.rewrite import rewrite
 
     path, source, edits = task
-    return path, source.encode(rewrite(source.text, edits, banner(path)))
+    try:
+        return path, source.encode(rewrite(source.text, edits, banner(path)))
+    except RecursionError as error:
+        advice = "leave it out with --exclude"
+        raise OutputError(f"{path}: nested too deeply for this Python; {advice}") from error
 
 
 def _counted(

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from click.testing import Result
 from file_trees import GOT_OVER, Run, interrupted_at, make_tree, snapshot, twin_of
 from jit_transpile.diagnostics import OutputError
 from jit_transpile.emit.write import write
+from jit_transpile.twin import Twin
 
 
 def told(result: Result, status: int) -> str:
@@ -295,3 +297,16 @@ class TestSystem:
         message = told(run("src", "-o", str(small_disk / "first/run")), 1)
         assert "No space left on device" in message
         assert snapshot(small_disk, state=True) == whole, "nothing is left of a first run"
+
+
+def test_a_source_that_is_nested_too_deeply(run: Run, src: Path, out: Path) -> None:
+    """One line on what to do, whichever stage is the first to give up."""
+
+    def build(*_: object, **__: object) -> Twin:
+        raise RecursionError("maximum recursion depth exceeded")
+
+    sys.modules["jit_transpile.pipeline"].build = build  # type: ignore[attr-defined]
+    result = run("src", "-o", "out", "--no-compile")
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[-1].startswith("Error: a source is nested too deeply")
+    assert not out.exists()
