@@ -326,3 +326,16 @@ def test_a_signature_in_a_type_comment_is_left_alone() -> None:
         return x
 """
     assert "def forward(self, x, y=None):" in rewritten(source)
+
+
+@pytest.mark.parametrize("empty", ["[]", "{}", "list()", "dict()"])
+def test_an_empty_container_that_nothing_types_is_reported(empty: str) -> None:
+    [finding] = classes(net(f"self.a = {empty}"))["Net"].diagnostics
+    assert (finding.code, finding.line) == ("JT201", 7)
+    assert "Net.a starts empty" in finding.message
+    assert "declare it in the class, for example a: " in finding.hint
+
+
+def test_but_not_one_that_has_a_type_or_that_no_compiled_code_reads() -> None:
+    assert classes(net("self.a: List[int] = []"))["Net"].diagnostics == ()
+    assert classes(net("self.b = []"))["Net"].diagnostics == ()

@@ -121,6 +121,13 @@ def test_a_base_that_cannot_be_found_is_reported() -> None:
     assert "lightning_xyz.Module" in finding.message
 
 
+def test_and_only_once_however_many_classes_have_it() -> None:
+    body = "    def forward(self): pass\n"
+    source = f"import lightning_xyz as L\nclass A(L.M):\n{body}class B(L.M):\n{body}"
+    [finding] = twin_of({"net.py": source}).diagnostics
+    assert finding.kept == ("A", "B")
+
+
 def test_bases_in_a_circle_are_no_module_and_no_crash() -> None:
     found = classes(
         {
