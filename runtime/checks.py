@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from .constant_expressions import constant_differences
 from .differences import check_differences
 from .errors import CompilationError
 from .source_text import decorators_of, nodes_of, place_of, place_of_node, source_of
@@ -36,6 +37,15 @@ def check_function(fn: Any) -> None:
         for node in nodes_of(function):
             _refuse_effects_in_chain(function, node)
             _refuse_bool_fill(function, node)
+        constants = _constants_of(getattr(fn, "__self__", None))
+        for node, message in constant_differences(function, constants.get):
+            raise CompilationError(f"{_line_of(function, node)}: {message}")
+
+
+def _constants_of(module: object) -> dict[str, Any]:
+    """The values of the constants of a module that shows them to TorchScript."""
+    names: Any = getattr(module, "__constants__", ())
+    return {name: getattr(module, name, None) for name in names}
 
 
 def _refuse_undefined_tensor(fn: Any) -> None:

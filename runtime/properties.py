@@ -8,26 +8,34 @@ from contextlib import contextmanager
 from types import CodeType
 from typing import Any
 
-_UNUSED = "__jit_unused_properties__"
+from .torch_internals import is_exported
+
+# Both are torch's: such properties are not compiled, nor even evaluated to see what they are.
+_LISTS = ("__jit_unused_properties__", "__jit_ignored_attributes__")
 
 
 def unmentioned_properties(cls: type) -> list[str]:
-    """The properties that no method of the class names, so that its own code does without them."""
+    """The properties that no compiled method of the class names, so that it does without them."""
     properties = {n for n, _ in inspect.getmembers(cls, lambda m: isinstance(m, property))}
-    mentioned: set[str] = set()
-    for base in cls.__mro__:
-        for value in vars(base).values():
-            function = inspect.unwrap(value) if callable(value) else value
-            if inspect.isfunction(function):
-                mentioned.update(_names(function.__code__))
-    pending = sorted(properties & mentioned)
-    while pending:  # one property may read another
-        getter = getattr(cls, pending.pop()).fget
-        if inspect.isfunction(getter):
-            new = properties & (_names(getter.__code__) - mentioned)
-            mentioned |= new
-            pending.extend(new)
-    return sorted(properties - mentioned)
+    seen: set[str] = set()
+    pending = [name for name in dir(cls) if _is_entry_point(cls, name)]
+    while pending:
+        name = pending.pop()
+        if name not in seen:
+            seen.add(name)
+            pending.extend(_names_in(inspect.getattr_static(cls, name, None)))
+    return sorted(properties - seen)
+
+
+def _is_entry_point(cls: type, name: str) -> bool:
+    return name == "forward" or is_exported(inspect.getattr_static(cls, name, None))
+
+
+def _names_in(value: object) -> set[str]:
+    """The names that a method or a property uses."""
+    getter = value.fget if isinstance(value, property) else value
+    function = inspect.unwrap(getter) if callable(getter) else None
+    return _names(function.__code__) if inspect.isfunction(function) else set()
 
 
 def _names(code: CodeType) -> set[str]:
@@ -37,13 +45,15 @@ def _names(code: CodeType) -> set[str]:
 
 @contextmanager
 def left_to_python(cls: type, names: list[str]) -> Iterator[None]:
-    """Within, TorchScript does not compile these properties (`__jit_unused_properties__`)."""
-    own: Any = vars(cls).get(_UNUSED)
-    setattr(cls, _UNUSED, [*getattr(cls, _UNUSED, ()), *names])
+    """Within, TorchScript does not look at these properties."""
+    own: dict[str, Any] = {kind: vars(cls)[kind] for kind in _LISTS if kind in vars(cls)}
+    for kind in _LISTS:
+        setattr(cls, kind, [*getattr(cls, kind, ()), *names])
     try:
         yield
     finally:
-        if own is None:
-            delattr(cls, _UNUSED)
-        else:
-            setattr(cls, _UNUSED, own)
+        for kind in _LISTS:
+            if kind in own:
+                setattr(cls, kind, own[kind])
+            else:
+                delattr(cls, kind)

@@ -38,6 +38,8 @@ _frontend: Any = torch.jit.frontend
 _python_cu: Any = _untyped_cu
 _Module: Any = nn.Module
 
+_EXPORT: Any = _jit_internal.FunctionModifiers.EXPORT
+
 RecursiveScriptModule: Any = _script.RecursiveScriptModule
 ScriptMethodStub: Any = _recursive.ScriptMethodStub
 
@@ -68,6 +70,11 @@ def without_deprecation_warnings() -> Iterator[None]:
         for category in (FutureWarning, DeprecationWarning):
             warnings.filterwarnings("ignore", r"`torch\.jit\.", category)
         yield
+
+
+def is_exported(function: object) -> bool:
+    """Whether it is an entry point beside `forward` (`FunctionModifiers.EXPORT`)."""
+    return bool(_jit_internal.get_torchscript_modifier(function) is _EXPORT)
 
 
 def jit_type(annotation: Any) -> JitType | None:

@@ -74,3 +74,24 @@ def test_one_that_compiled_code_reads_fails_with_its_reason():
     with pytest.raises(RuntimeError, match="next"):
         jit_runtime.compile(Reads())
     assert Reads()(X).shape == X.shape
+
+
+def test_that_python_methods_read_it_does_not_matter():
+    class Sampling(Net):
+        def sample(self):
+            return torch.zeros(3, 4, device=self.device)
+
+        def forward(self, x):
+            return self.lin(x)
+
+    assert jit_runtime.compile(Sampling()).sample
+
+
+def test_nor_that_it_raises():
+    class Bare(ScriptModule):
+        device = Net.device  # there are no parameters
+
+        def forward(self, x):
+            return x + 1
+
+    assert torch.equal(jit_runtime.compile(Bare())(X), X + 1)
