@@ -123,7 +123,10 @@ def read(request: Request) -> tuple[SourceTree, Twin]:
         OutputError: a file cannot be read, or changed meanwhile.
     """
     with _explained():
-        with request.stage(f"Reading {request.src}"):
+        settings = request.settings.file
+        with request.stage(
+            f"Reading {request.src}" + (f", as {settings} says" if settings else "")
+        ):
             tree = scan(request.src, request.out, request.settings.exclude)
         before = _fingerprints(tree)
         from .pipeline import build

@@ -102,6 +102,8 @@ class Config:
     models: tuple[ModelSpec, ...] = ()
     limits: Limits = Limits()
     policy: Policy = Policy()
+    file: Path | None = None
+    """Where they were read; None for the defaults."""
 
     def extended(
         self, exclude: Sequence[str], models: Sequence[ModelSpec], policy: Policy
@@ -134,6 +136,7 @@ def load(src: Path, file: Path | None = None) -> Config:
         models=tuple(_models(path, table)),
         limits=Limits(seconds, int(gibibytes * GIB)),
         policy=Policy(**{rule: _strings(path, table, rule) for rule in RULES}),
+        file=path if table else None,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from jit_transpile.config import GIB, Config, Limits, ModelSpec, load, parse_model
+from jit_transpile.config import GIB, Config, Limits, ModelSpec, Policy, load, parse_model
 from jit_transpile.diagnostics import UsageError
 
 
@@ -23,6 +23,11 @@ def test_every_key(tmp_path: Path) -> None:
         exclude = ["legacy/", "*_test.py"]
         timeout = 12.5
         memory = 2
+        export = ["pkg.net.Net.encode"]
+        ignore = ["pkg.net.Net.debug"]
+        unused = ["pkg.train.*"]
+        constants = ["pkg.net.Net.scale"]
+        module_bases = ["lib.Base"]
         [[tool.jit-transpile.models]]
         factory = "pkg.zoo:small"
         args = { dim = 4 }
@@ -34,6 +39,14 @@ def test_every_key(tmp_path: Path) -> None:
         exclude=("legacy/", "*_test.py"),
         models=(ModelSpec("pkg.zoo:small", {"dim": 4}, "pkg.zoo:Zoo.example", "small.pt"),),
         limits=Limits(12.5, 2 * GIB),
+        policy=Policy(
+            export=("pkg.net.Net.encode",),
+            ignore=("pkg.net.Net.debug",),
+            unused=("pkg.train.*",),
+            constants=("pkg.net.Net.scale",),
+            module_bases=("lib.Base",),
+        ),
+        file=tmp_path / "pyproject.toml",
     )
 
 

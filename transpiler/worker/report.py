@@ -27,8 +27,8 @@ _CODES = {
 _HINTS = {
     Code.BUILD_FAILED: "If the source's own class fails like this too, the twin is not to blame; "
     "name a factory that works with --model.",
-    Code.COMPILE_FAILED: "Change this line to what TorchScript takes, or put @torch.jit.unused on "
-    "a method that the compiled model does not need.",
+    Code.COMPILE_FAILED: "Write it as TorchScript takes it, or leave the method that holds it to "
+    "Python with @torch.jit.ignore or --ignore.",
     Code.DIFFERS: "Nothing was saved. Look at what --diff shows, at code behind "
     "torch.jit.is_scripting(), and for random numbers that eval mode draws.",
     Code.IMPORTED_ELSEWHERE: "Code that edits sys.path or sys.modules hides the twin; "
