@@ -32,7 +32,8 @@ class _File(click.Path):
         return super().convert(value, param, ctx)
 
 
-_FILE = _File(path_type=Path)
+# What may not be read is told by the stage that reads it, with its own exit status.
+_FILE = _File(path_type=Path, readable=False)
 
 
 @click.command("jit-transpile", context_settings={"help_option_names": ["-h", "--help"]})
