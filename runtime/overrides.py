@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import nn
 
+from .checks import is_torchs_own
 from .errors import CompilationError
 from .source_text import place_of
 from .torch_internals import CppModule
@@ -43,8 +44,7 @@ def _users(cls: type, name: str) -> Any:
     """The method of that name that a user's class defines; None for torch's or the runtime's."""
     for base in cls.__mro__:
         if name in vars(base):
-            module = base.__module__
-            ours = any(module == p or module.startswith(f"{p}.") for p in ("torch", _PACKAGE))
+            ours = is_torchs_own(base) or base.__module__.startswith(f"{_PACKAGE}.")
             method = vars(base)[name]
             return None if ours or not inspect.isfunction(method) else method
     return None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from ..source.resolver import Definition, Resolver
+from ..source.resolver import Definition, Resolver, Symbol
 from ..source.scopes import FunctionNode
 from .classes import ClassInfo
 from .decorators import returns_argument
@@ -95,12 +95,7 @@ class Reach:
 
     def decorators(self, function: Definition) -> Iterator[tuple[ast.expr, str | None]]:
         """Each decorator of a function with the tool's word for it, None for a foreign one."""
-        node = function.node
-        for decorator in node.decorator_list:
-            name = decorator.func if isinstance(decorator, ast.Call) else decorator
-            symbol = self.resolver.resolve(
-                name, function.scope, function.module, before=node.lineno
-            )
+        for decorator, name, symbol in self._resolved(function):
             if symbol is None and isinstance(name, ast.Name):
                 yield decorator, name.id  # a builtin
             elif isinstance(name, ast.Attribute) and name.attr in ("setter", "getter", "deleter"):
@@ -111,15 +106,19 @@ class Reach:
     def markers(self, function: Definition) -> list[Marker]:
         """The decorators of a function that TorchScript or the runtime gives a meaning."""
         found = []
-        for position, decorator in enumerate(function.node.decorator_list):
-            name = decorator.func if isinstance(decorator, ast.Call) else decorator
-            symbol = self.resolver.resolve(
-                name, function.scope, function.module, before=function.node.lineno
-            )
+        for position, (_, _, symbol) in enumerate(self._resolved(function)):
             known = word(symbol)
             if known in _ENTRY | _LEFT_TO_PYTHON:
                 found.append(Marker(position, known, is_runtimes(symbol)))
         return found
+
+    def _resolved(self, function: Definition) -> Iterator[tuple[ast.expr, ast.expr, Symbol | None]]:
+        """Each decorator of a function, the name in it, and what that stands for."""
+        for decorator in function.node.decorator_list:
+            name = decorator.func if isinstance(decorator, ast.Call) else decorator
+            line = function.node.lineno
+            symbol = self.resolver.resolve(name, function.scope, function.module, before=line)
+            yield decorator, name, symbol
 
     def foreign_decorator(self, function: Definition) -> ast.expr | None:
         """The first decorator that TorchScript would silently drop, though it may do something."""

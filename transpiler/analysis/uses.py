@@ -9,6 +9,7 @@ from functools import cache
 from ..source.project import Module
 from ..source.resolver import Definition, ModuleName, Resolver
 from ..source.scopes import FunctionNode, Scope
+from .declarations import self_name
 from .liveness import live_nodes
 from .names import FOUNDATION, word
 
@@ -90,5 +91,4 @@ def _receiver(function: Definition) -> str | None:
         return None
     if any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list):
         return None
-    parameters = [*node.args.posonlyargs, *node.args.args]
-    return parameters[0].arg if parameters else None
+    return self_name(node)

@@ -47,6 +47,12 @@ _LEFT_OUT = frozenset(_TOOL_FOLDERS.split()) | {"__pycache__", STATE_FOLDER}
 _MOST_COPIES = 256
 
 
+def module_name(path: PurePosixPath) -> str:
+    """Dotted name under which a Python file is imported, from its path below the root."""
+    parts = path.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
 @dataclass(frozen=True)
 class SourceFile:
     """One file that the twin mirrors."""
@@ -63,10 +69,7 @@ class SourceFile:
     @property
     def module(self) -> str:
         """Dotted name under which the file is imported with the root on the path."""
-        parts = list(self.path.with_suffix("").parts)
-        if parts[-1] == "__init__":
-            parts.pop()
-        return ".".join(parts)
+        return module_name(self.path)
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from typing import Any
 
 from ..config import Limits, ModelSpec
 from ..diagnostics import Diagnostic
-from ..source.tree import SourceTree
+from ..source.tree import SourceTree, module_name
 from ..twin import ClassRecord, Twin
 from .process import Child, Ended
-from .report import Reporter, Subject, WorkerReport, module_name
+from .report import Reporter, Subject, WorkerReport
 
 NEEDS_ARGUMENTS = "its constructor needs arguments"
 NOT_COMPARED = "has no example, so it was compiled but not compared"
@@ -134,7 +134,8 @@ class _Step:
     """The checks of one twin. As a context manager it leaves no process behind."""
 
     def __init__(self, twin: Twin, root: Path, out: Path, limits: Limits, folder: Path) -> None:
-        self._modules = [name for name in map(module_name, twin.files) if name]
+        files = (file.path for file in twin.files if file.path.suffix == ".py")
+        self._modules = [name for name in map(module_name, files) if name]
         # The processes start in another folder.
         self._root = root.absolute()
         self._out = out.absolute()

@@ -10,7 +10,8 @@ from typing import Any
 
 from ..diagnostics import Code, Diagnostic, Severity
 from ..emit.lines import source_line
-from ..twin import ClassRecord, Twin, TwinFile
+from ..source.tree import module_name
+from ..twin import ClassRecord, Twin
 from .process import Ended
 
 _LOCATION = re.compile(r'File "([^"]+)", line (\d+)')
@@ -71,7 +72,7 @@ class Reporter:
     def __init__(self, twin: Twin, out: Path, root: Path) -> None:
         self._homes = (out.resolve(), root.resolve())
         self._files = {str(file.path): file for file in twin.files}
-        self._modules = {module_name(file): file for file in twin.files}
+        self._modules = {module_name(f.path): f for f in twin.files if f.path.suffix == ".py"}
 
     def class_subject(self, record: ClassRecord) -> Subject:
         """The subject of the check of a class."""
@@ -132,14 +133,6 @@ class Reporter:
                 in_twin = home == self._homes[0]
                 return relative, source_line(found, line) if in_twin else line
         return None
-
-
-def module_name(file: TwinFile) -> str:
-    """Dotted name under which the file is imported; empty for a file that is no module."""
-    if file.path.suffix != ".py":
-        return ""
-    parts = file.path.with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def _line_of(source: Path, name: str) -> int:
