@@ -152,7 +152,7 @@ class Plan:
         number = plan.numbers[reached.node]
         if reached.kind is Kind.METHOD:
             self._decorators(reached.definition, compiled=True)
-        for statement, part, text in lowered(reached.definition, self.table):
+        for statement, part, text in lowered(reached.definition, self.table, {}):
             plan.lowered.setdefault(plan.numbers[statement], {})[part] = text
         reader = AnnotationReader(self.resolver, reached.definition.scope, module)
         missing = missing_annotations(reached.node, reader, module.lines)

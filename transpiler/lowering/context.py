@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 from ..analysis.classes import ClassInfo, ClassTable
+from ..inference.types import UNKNOWN, Type
 from ..source.project import Module
 from ..source.resolver import Definition, Symbol
 from ..source.scopes import Scope
@@ -50,11 +51,13 @@ class Context:
         module: Module,
         scope: Scope,
         table: ClassTable,
+        types: Mapping[ast.expr, Type],
         text_of: Callable[[ast.expr], str | None],
     ) -> None:
         self.module = module
         self.scope = scope
         self.table = table
+        self.types = types
         self.source = _source_text(module)
         self._text_of = text_of
 
@@ -76,6 +79,10 @@ class Context:
         starts = [*(source.start(part) for part in parts), source.end(node)]
         ends = [source.start(node), *(source.end(part) for part in parts)]
         return [source.between(end, start) for end, start in zip(ends, starts, strict=True)]
+
+    def type_of(self, node: ast.expr) -> Type:
+        """The inferred type of an expression of the source; UNKNOWN where nothing is known."""
+        return self.types.get(node, UNKNOWN)
 
     def resolve(self, expression: ast.expr) -> Symbol | None:
         """What a name or a dotted chain of names stands for."""

@@ -7,9 +7,10 @@ text, so that spaces, comments and parentheses stay where they are.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ..analysis.classes import ClassTable
+from ..inference.types import Type
 from ..source.resolver import Definition
 from ..source.scopes import FunctionNode
 from ..source.statements import ast_statements
@@ -27,14 +28,17 @@ _HEADERS = {
 }
 
 
-def lowered(function: Definition, table: ClassTable) -> Iterator[tuple[ast.stmt, str, str]]:
+def lowered(
+    function: Definition, table: ClassTable, types: Mapping[ast.expr, Type]
+) -> Iterator[tuple[ast.stmt, str, str]]:
     """The statements of a function that change: each with the part that does, and its new text.
 
-    The part is a field of a compound statement, or WHOLE for a simple one.
+    The part is a field of a compound statement, or WHOLE for a simple one. ``types`` are those that
+    were inferred of the function's expressions.
     """
     node = function.node
     assert isinstance(node, FunctionNode)
-    walk = _Walk(function, table)
+    walk = _Walk(function, table, types)
     for statement in ast_statements(node.body):
         if hasattr(statement, "body"):
             for name in _HEADERS.get(type(statement), ()):
@@ -48,8 +52,11 @@ def lowered(function: Definition, table: ClassTable) -> Iterator[tuple[ast.stmt,
 
 
 class _Walk:
-    def __init__(self, function: Definition, table: ClassTable) -> None:
-        self.context = Context(function.module, function.body_scope, table, self.text)
+    def __init__(
+        self, function: Definition, table: ClassTable, types: Mapping[ast.expr, Type]
+    ) -> None:
+        scope = function.body_scope
+        self.context = Context(function.module, scope, table, types, self.text)
 
     def text(self, node: ast.expr) -> str | None:
         """The new text of an expression, or None when nothing in it changes."""
