@@ -9,18 +9,41 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+from weakref import WeakValueDictionary
+
+_Key: TypeAlias = tuple[str, "tuple[Type, ...]", object]
+_interned: WeakValueDictionary[_Key, Type] = WeakValueDictionary()
 
 
-@dataclass(frozen=True)
 class Type:
-    """A type constructor and its arguments: ``Type("List", (Type("int"),))``."""
+    """A type constructor and its arguments: ``Type("List", (Type("int"),))``.
 
+    There is one object for each type, so that comparing two is comparing addresses: inference does
+    little else. ``of`` is, for modules, instances, classes and functions, what they are of: a
+    definition, or a library's dotted name.
+    """
+
+    __slots__ = ("__weakref__", "args", "name", "of")
     name: str
-    args: tuple[Type, ...] = ()
+    args: tuple[Type, ...]
+    of: object
 
-    of: object = None
-    """For modules, instances, classes and functions: the definition, or a library's dotted name."""
+    def __new__(cls, name: str, args: tuple[Type, ...] = (), of: object = None) -> Type:
+        """The one object for the type."""
+        key = (name, args, of)
+        known = _interned.get(key)
+        if known is None:
+            known = _interned[key] = super().__new__(cls)
+            known.name, known.args, known.of = key
+        return known
+
+    def __reduce__(self) -> tuple[type[Type], tuple[object, ...]]:
+        return Type, (self.name, self.args, self.of)
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
     def __str__(self) -> str:
         if self.of is not None:
@@ -164,6 +187,7 @@ def without_none(of: Type) -> Type:
     return union(others) if others else NEVER
 
 
+@lru_cache(maxsize=4096)
 def join(a: Type, b: Type) -> Type:
     """The least type that has the values of both, as far as the type language goes."""
     if a == b or b == NEVER:
