@@ -32,6 +32,7 @@ class Type:
 
     def __new__(cls, name: str, args: tuple[Type, ...] = (), of: object = None) -> Type:
         """The one object for the type."""
+        """The one object for the type."""
         key = (name, args, of)
         known = _interned.get(key)
         if known is None:
