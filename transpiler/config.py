@@ -6,6 +6,7 @@ The table is read from the nearest ``pyproject.toml`` in SRC's folder or above i
     exclude = ["legacy/", "*_test.py"]    # gitignore patterns, relative to the source tree's root
     timeout = 300                         # seconds for each model and class of the worker step
     memory = 8                            # GiB for each of the worker's processes
+    types = "observed.txt"                # what `jit-transpile observe` keeps, beside this file
     export = ["pkg.net.Net.encode"]       # entry points, as under @torch.jit.export
     ignore = ["pkg.net.Net.debug"]        # left to Python, as under @torch.jit.ignore
     unused = ["pkg.train.*"]              # raise when compiled, as under @torch.jit.unused
@@ -102,6 +103,9 @@ class Config:
     models: tuple[ModelSpec, ...] = ()
     limits: Limits = Limits()
     policy: Policy = Policy()
+    types: str | None = None
+    """The file of observed types, relative to `file`; None for the default name."""
+
     file: Path | None = None
     """Where they were read; None for the defaults."""
 
@@ -127,7 +131,7 @@ def load(src: Path, file: Path | None = None) -> Config:
     if path is None:
         return Config()
     table = _table(path)
-    _only(path, TABLE, table, ("exclude", "memory", "models", "timeout", *RULES))
+    _only(path, TABLE, table, ("exclude", "memory", "models", "timeout", "types", *RULES))
     defaults = Limits()
     seconds = _number(path, table, "timeout", defaults.seconds)
     gibibytes = _number(path, table, "memory", defaults.memory / GIB)
@@ -136,6 +140,7 @@ def load(src: Path, file: Path | None = None) -> Config:
         models=tuple(_models(path, table)),
         limits=Limits(seconds, int(gibibytes * GIB)),
         policy=Policy(**{rule: _strings(path, table, rule) for rule in RULES}),
+        types=_string(path, TABLE, table, "types", bool, "that is not empty"),
         file=path if table else None,
     )
 
@@ -150,6 +155,11 @@ def find(src: Path) -> Path | None:
     return None
 
 
+def is_reference(text: str) -> bool:
+    """Whether the text has the shape ``pkg.mod:name``."""
+    return _REFERENCE.fullmatch(text) is not None
+
+
 def parse_model(text: str) -> ModelSpec:
     """The model that ``--model pkg.mod:factory[=out.pt]`` names.
 
@@ -157,7 +167,7 @@ def parse_model(text: str) -> ModelSpec:
         UsageError: the text has another shape.
     """
     factory, equals, output = text.partition("=")
-    if not _REFERENCE.fullmatch(factory) or (equals and not output):
+    if not is_reference(factory) or (equals and not output):
         raise UsageError(f"--model {text}: expected pkg.mod:factory or pkg.mod:factory=out.pt")
     return ModelSpec(factory, output=output or None)
 

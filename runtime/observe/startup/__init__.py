@@ -1,0 +1,1 @@
+"""A folder for PYTHONPATH, which therefore holds nothing but ``sitecustomize``."""
