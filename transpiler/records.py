@@ -42,6 +42,8 @@ def class_record(facts: ClassFacts, plan: Plan) -> ClassRecord:
         attributes=_attributes(facts, plan.types) if facts.rewritten else {},
         policy=_policy(info, plan),
         constants=plan.constants(info),
+        decisions=plan.made.of(info),
+        passes=dict(sorted(plan.passes[info].items())),
         diagnostics=(*facts.diagnostics, *_untyped(facts, plan.types)),
         constructible=_is_constructible(info),
         import_works=_works_on_import(info.module),

@@ -48,6 +48,12 @@ class ClassRecord:
     """Methods of its own about which a rule from outside the code decided, and which rule."""
 
     constants: tuple[str, ...] = ()
+    decisions: dict[str, str] = field(default_factory=dict)
+    """The ``@constant``s that it got, and what each of them gives."""
+
+    passes: dict[str, int] = field(default_factory=dict)
+    """How often each lowering pass was applied in its own methods."""
+
     diagnostics: tuple[Diagnostic, ...] = ()
     constructible: bool = False
     """Whether it stands at module level and its constructor needs no argument."""

@@ -120,10 +120,10 @@ def test_names_that_the_file_uses_for_something_else() -> None:
             def forward(self, x):
                 return x * self.n
         """)
-    assert "import jit_runtime\n" in text
-    assert "class Net(jit_runtime.ScriptModule):" in text
+    assert "import jit_runtime\nfrom jit_runtime import ScriptModule, script_method\n" in text
+    assert "class Net(ScriptModule):" in text
     assert "self.n = jit_runtime.Attribute(3, int)" in text
-    assert "@jit_runtime.script_method" in text
+    assert "@script_method" in text
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ class UseFinder:
         node = function.node
         assert isinstance(node, FunctionNode)
         module, scope = function.module, function.body_scope
-        receiver = _receiver(function)
+        receiver = receiver_of(function)
         uses = Uses({}, {}, {})
 
         def is_scripting(name: ast.expr) -> bool:
@@ -83,7 +83,7 @@ class UseFinder:
         return None
 
 
-def _receiver(function: Definition) -> str | None:
+def receiver_of(function: Definition) -> str | None:
     """The name of the parameter that is ``self``, for a method that has one."""
     node = function.node
     assert isinstance(node, FunctionNode)

@@ -65,6 +65,15 @@ class ImportEdit:
 
 
 @dataclass(frozen=True)
+class MethodEdit:
+    """A ``@constant`` that a class gets."""
+
+    name: str
+    expression: str
+    """What it returns; it calls the instance ``self``."""
+
+
+@dataclass(frozen=True)
 class FileEdits:
     """All changes to one file."""
 
@@ -83,6 +92,16 @@ class FileEdits:
     lowered: dict[int, dict[str, str]] = field(default_factory=dict)
     """Statements of compiled functions: the parts that change, and their new texts."""
 
+    branches: dict[int, tuple[str | None, ...]] = field(default_factory=dict)
+    """``match`` statements that become ``if`` and ``elif``: the condition of each case, None for
+    the ``else``."""
+
+    before: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """Simple statements that are put before a statement, in its block."""
+
+    methods: dict[int, tuple[MethodEdit, ...]] = field(default_factory=dict)
+    """New methods that are put before a function statement of a class, above its decorators."""
+
     runtime: dict[str, str] = field(default_factory=dict)
     """How the file calls the runtime's names: ``{"Attribute": "jit_runtime.Attribute"}``."""
 
@@ -91,5 +110,11 @@ class FileEdits:
     """Pairs of module and name to add to an import statement that the file has."""
 
     def __bool__(self) -> bool:
-        changes = (self.classes, self.decorators, self.attributes, self.attribute_calls)
-        return any(changes) or bool(self.parameters or self.lowered)
+        return bool(self.numbers)
+
+    @property
+    def numbers(self) -> set[int]:
+        """The statements that are edited."""
+        edited = (self.classes, self.decorators, self.attributes, self.attribute_calls)
+        inside = (self.parameters, self.lowered, self.branches, self.before, self.methods)
+        return {number for numbers in (*edited, *inside) for number in numbers}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import pairwise, takewhile
 from typing import TypeAlias
 
 from ..source.project import Module
 from ..source.resolver import Resolver
+from ..source.scopes import ImportedModule, ImportedName, Scope, Target
 from .edits import ImportEdit
 
 RUNTIME = "jit_runtime"
@@ -17,47 +19,78 @@ RUNTIME = "jit_runtime"
 _Import: TypeAlias = ast.Import | ast.ImportFrom
 
 
-def runtime_names(
-    module: Module, resolver: Resolver, names: Sequence[str]
-) -> tuple[dict[str, str], str]:
-    """How a file is to call some names of the runtime, and the import statement for that.
+class FileNames:
+    """How new text in one file calls what comes from elsewhere."""
 
-    They are imported by name, ``from jit_runtime import Attribute, ScriptModule``, unless the file
-    means something else by one of them anywhere: then all are reached through the module.
-    """
-    taken = {name for scope in module.scope.walk() for name in scope.bindings}
-    if not names:
-        return {}, ""
-    if not any(_means_something_else(name, taken, module, resolver) for name in names):
-        missing = [name for name in names if not _is_imported(name, module)]
-        statement = f"from {RUNTIME} import {', '.join(missing)}" if missing else ""
-        return {name: name for name in names}, statement
-    alias = _free_name(taken)
-    statement = f"import {RUNTIME}" + (f" as {alias}" if alias != RUNTIME else "")
-    return {name: f"{alias}.{name}" for name in names}, statement
+    def __init__(self, module: Module, resolver: Resolver) -> None:
+        self.module = module
+        self.resolver = resolver
+        self._taken = {name for scope in module.scope.walk() for name in scope.bindings}
 
+    def runtime(self, name: str) -> str:
+        """How the file calls a name of the runtime.
 
-def _means_something_else(
-    name: str, taken: Iterable[str], module: Module, resolver: Resolver
-) -> bool:
-    if name in taken:
-        return not _is_imported(name, module)
-    return bool(module.scope.stars) and resolver.from_stars(module.scope, name) is not None
+        It is imported by name, ``from jit_runtime import Attribute``, unless the file means
+        something else by that anywhere: then it is reached through the module.
+        """
+        if self._is_imported(name) or not self._means_something(name):
+            return name
+        return f"{self._runtime_module}.{name}"
 
+    def runtime_imports(self, names: Iterable[str]) -> list[str]:
+        """The statements that import some names of the runtime, so that they are called so."""
+        called = {name: self.runtime(name) for name in names}
+        by_name = [n for n, text in called.items() if text == n]
+        missing = [n for n in by_name if not self._is_imported(n)]
+        statements = []
+        if len(by_name) < len(called) and not self._is_module(self._runtime_module, RUNTIME):
+            alias = self._runtime_module
+            statements.append(f"import {RUNTIME}" + (f" as {alias}" if alias != RUNTIME else ""))
+        if missing:
+            statements.append(f"from {RUNTIME} import {', '.join(missing)}")
+        return statements
 
-def _is_imported(name: str, module: Module) -> bool:
-    bindings = module.scope.bindings.get(name, [])
-    targets = {getattr(b.target, "module", None) for b in bindings}
-    others = (s for s in module.scope.walk() if s is not module.scope)
-    return targets == {RUNTIME} and not any(name in scope.bindings for scope in others)
+    def called(self, dotted: str) -> tuple[str, bool] | None:
+        """How the file calls a module, and whether it has to import it for that.
 
+        None when it means something else by the module's name.
+        """
+        for name in self.module.scope.bindings:
+            if self._is_module(name, dotted):
+                return name, False
+        return (dotted, True) if not self._means_something(dotted.partition(".")[0]) else None
 
-def _free_name(taken: Iterable[str]) -> str:
-    used = set(taken)
-    name = RUNTIME
-    while name in used:
-        name = f"_{name}"
-    return name
+    @cached_property
+    def _inner_scopes(self) -> list[Scope]:
+        return [scope for scope in self.module.scope.walk() if scope.parent is not None]
+
+    @cached_property
+    def _runtime_module(self) -> str:
+        name = RUNTIME
+        while name in self._taken and not self._is_module(name, RUNTIME):
+            name = f"_{name}"
+        return name
+
+    def _means_something(self, name: str) -> bool:
+        if name in self._taken:
+            return True
+        scope = self.module.scope
+        return bool(scope.stars) and self.resolver.from_stars(scope, name) is not None
+
+    def _is_imported(self, name: str) -> bool:
+        return self._stands_for(name, ImportedName(RUNTIME, name))
+
+    def _is_module(self, name: str, dotted: str) -> bool:
+        return self._stands_for(name, ImportedModule(dotted))
+
+    def _stands_for(self, name: str, target: Target) -> bool:
+        """Whether a name means just this wherever it stands in the file."""
+        bindings = self.module.scope.bindings.get(name, ())
+        return (
+            bool(bindings)
+            and all(b.target == target and b.at_runtime for b in bindings)
+            and not any(name in scope.bindings for scope in self._inner_scopes)
+        )
 
 
 class ImportBlock:

@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from ..analysis.classes import ClassInfo, ClassTable, foreign_metaclass
 from ..analysis.declarations import (
     assignments,
     constants,
-    constructor_scope,
     sets_attributes_itself,
 )
 from ..analysis.facts import ClassFacts
 from ..analysis.policy import Decisions
 from ..analysis.reach import Kind, Reach, Reached
 from ..inference.annotations import AnnotationReader
-from ..inference.attributes import AttributeTypes, Wrapped
+from ..inference.attributes import AttributeTypes
 from ..inference.parameters import missing_annotations
 from ..lowering.walk import lowered
 from ..source.depth import room_for_recursion
 from ..source.project import Module
 from ..source.resolver import Definition, Resolver
-from ..source.statements import ast_statements
-from .edits import ClassEdit, DecoratorEdit, FileEdits, Spelling
-from .imports import ImportBlock, runtime_names
-from .spelling import Speller
+from ..source.scopes import FunctionNode
+from .constants import MadeConstants
+from .edits import ClassEdit, DecoratorEdit, FileEdits, MethodEdit
+from .file_plan import FilePlan
 
 
 @dataclass
@@ -42,6 +41,12 @@ class Plan:
     decisions: Decisions
     reach: Reach
     files: dict[str, FilePlan] = field(default_factory=dict)
+    passes: dict[ClassInfo, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    """How often each lowering pass was applied in the methods of a class."""
+
+    _lowered: set[Definition] = field(default_factory=set)
+    _named: dict[ClassInfo, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
+    _first_uses: dict[tuple[ClassInfo, str], FunctionNode] = field(default_factory=dict)
 
     @room_for_recursion()
     def edits(self) -> dict[str, FileEdits]:
@@ -49,11 +54,15 @@ class Plan:
         for function in self.decisions.functions:
             self._decorators(function, compiled=False)
         rewritten = [f for f in self.facts.values() if f.rewritten]
+        for facts in sorted(rewritten, key=lambda facts: len(facts.info.mro)):  # bases first
+            for reached in facts.reached:
+                self._lower(reached)
         for facts in rewritten:
             self._class(facts)
         for facts in rewritten:
             for reached in facts.reached:
                 self._function(reached)
+        self._methods()
         found = {name: plan.finished() for name, plan in self.files.items()}
         return {name: edits for name, edits in sorted(found.items()) if edits}
 
@@ -65,6 +74,12 @@ class Plan:
             for ancestor in facts.info.classes():
                 found[ancestor].append(facts)
         return found
+
+    @cached_property
+    def made(self) -> MadeConstants:
+        """The ``@constant``s that classes get."""
+        below = {info: [facts.info for facts in found] for info, found in self._below.items()}
+        return MadeConstants(below)
 
     def constants(self, info: ClassInfo) -> tuple[str, ...]:
         """All constants of a class: those of its bases in the tree, then its own."""
@@ -80,7 +95,8 @@ class Plan:
         existing = constants(info)
         names = (existing.names or ()) if existing is not None else ()
         by_rule = self.decisions.constants.get(info.node, ())
-        return tuple(dict.fromkeys([*names, *self.types.finals(info), *by_rule]))
+        named = self._named.get(info, ())
+        return tuple(dict.fromkeys([*names, *self.types.finals(info), *by_rule, *named]))
 
     def _class(self, facts: ClassFacts) -> None:
         info = facts.info
@@ -141,19 +157,59 @@ class Plan:
             ancestor in self.facts and self.facts[ancestor].rewritten for ancestor in info.classes()
         )
 
+    def _is_rewritten(self, reached: Reached) -> bool:
+        """Whether the text of a compiled function may change."""
+        owner = reached.owner
+        if owner is not None and owner in self.facts and not self.facts[owner].rewritten:
+            return False
+        return reached.definition.module.named
+
+    def _lower(self, reached: Reached) -> None:
+        function, owner = reached.definition, reached.owner
+        if function in self._lowered or not self._is_rewritten(reached):
+            return
+        self._lowered.add(function)
+        plan = self._file(function.module)
+        found = lowered(function, self.table, {}, _Names(plan, self, owner))
+        plan.add(found)
+        if owner is None:
+            return
+        self.passes[owner].update(found.passes)
+        for info in self._naming(owner):
+            self._named[info].update(found.constant_names)
+        own = self.made.of(owner)
+        for name in found.constants:
+            if name in own:
+                first = self._first_uses.setdefault((owner, name), reached.node)
+                if reached.node.lineno < first.lineno:
+                    self._first_uses[owner, name] = reached.node
+
+    def _naming(self, owner: ClassInfo) -> list[ClassInfo]:
+        """The classes in which a constant of a class is named: it, or those that mix it in."""
+        if owner in self.facts:
+            return [owner]
+        return [facts.info for facts in self._below[owner] if facts.rewritten]
+
+    def can_name_constants(self, owner: ClassInfo) -> bool:
+        """Whether names can be added to the class's ``__constants__``."""
+        existing = [constants(info) for info in self._naming(owner)]
+        return all(found is None or found.names is not None for found in existing)
+
+    def _methods(self) -> None:
+        """Place the new constants, each before the first method of its class that reads it."""
+        for (owner, name), function in self._first_uses.items():
+            plan = self._file(owner.module)
+            made = MethodEdit(name, self.made.of(owner)[name])
+            plan.methods.setdefault(plan.numbers[function], []).append(made)
+
     def _function(self, reached: Reached) -> None:
         module = reached.definition.module
-        owner = reached.owner
-        if not module.named:
-            return
-        if owner is not None and owner in self.facts and not self.facts[owner].rewritten:
+        if not self._is_rewritten(reached):
             return
         plan = self._file(module)
         number = plan.numbers[reached.node]
         if reached.kind is Kind.METHOD:
             self._decorators(reached.definition, compiled=True)
-        for statement, part, text in lowered(reached.definition, self.table, {}):
-            plan.lowered.setdefault(plan.numbers[statement], {})[part] = text
         reader = AnnotationReader(self.resolver, reached.definition.scope, module)
         missing = missing_annotations(reached.node, reader, module.lines)
         if missing:
@@ -191,70 +247,23 @@ class Plan:
         return self.files[module.file]
 
 
-class FilePlan:
-    """The edits of one file while they are collected."""
+@dataclass(frozen=True)
+class _Names:
+    """How new text in one function may call things."""
 
-    def __init__(self, module: Module, resolver: Resolver) -> None:
-        self.module = module
-        self.resolver = resolver
-        self.speller = Speller(module, resolver)
-        self.numbers = {s: n for n, s in enumerate(ast_statements(module.tree.body))}
-        self.classes: dict[int, ClassEdit] = {}
-        self.decorators: dict[int, DecoratorEdit] = {}
-        self.attributes: dict[int, Spelling] = {}
-        self.attribute_calls: set[int] = set()
-        self.parameters: dict[int, dict[str, Spelling]] = {}
-        self.lowered: dict[int, dict[str, str]] = {}
+    file: FilePlan
+    plan: Plan
+    owner: ClassInfo | None
 
-    def spelling(self, wrapped: Wrapped, info: ClassInfo) -> Spelling | None:
-        """How the type of a wrapped attribute is written in the constructor, if it can be."""
-        of, text = wrapped.type.type, wrapped.type.text
-        assert of is not None
-        scope = constructor_scope(info)
-        if text is not None:
-            reader = AnnotationReader(self.resolver, scope, self.module)
-            if reader.type(ast.parse(text, mode="eval").body) == of:
-                return Spelling(text)
-        return self.speller.spell(of, scope)
+    def runtime(self, name: str) -> str:
+        return self.file.names.runtime(name)
 
-    def finished(self) -> FileEdits:
-        """The edits, with the runtime's names and where they are imported."""
-        edits = FileEdits(
-            classes={n: e for n, e in sorted(self.classes.items()) if e != ClassEdit()},
-            decorators=dict(sorted(self.decorators.items())),
-            attributes=dict(sorted(self.attributes.items())),
-            attribute_calls=tuple(sorted(self.attribute_calls)),
-            lowered=dict(sorted(self.lowered.items())),
-            parameters={n: t for n, t in sorted(self.parameters.items()) if t},
-        )
-        if not edits:
-            return edits
-        spellings = [
-            *edits.attributes.values(),
-            *(s for texts in edits.parameters.values() for s in texts.values()),
-        ]
-        needed = sorted({pair for spelling in spellings for pair in spelling.imports})
-        names, runtime = runtime_names(self.module, self.resolver, sorted(_runtime_names(edits)))
-        edited = (edits.classes, edits.decorators, edits.attributes, edits.attribute_calls)
-        others = (edits.parameters, edits.lowered)
-        first = min(number for numbers in (*edited, *others) for number in numbers)
-        block = ImportBlock(self.module, self.numbers, first)
-        added = [(f"from {m} import {n}", m) for m, n in needed if not block.extensible(m)]
-        added.extend([(runtime, "torch")] if runtime else [])
-        added.sort(key=lambda edit: (edit[1] == "torch", edit[0]))  # the standard library first
-        return replace(
-            edits,
-            runtime=names,
-            imports=tuple(block.placed(text, like) for text, like in added),
-            extended_imports=tuple((m, n) for m, n in needed if block.extensible(m)),
-        )
+    def called(self, dotted: str) -> tuple[str, bool] | None:
+        return self.file.names.called(dotted)
 
+    def constant(self, hint: str, expression: str) -> str:
+        assert self.owner is not None
+        return self.plan.made.name(self.owner, hint, expression)
 
-def _runtime_names(edits: FileEdits) -> Iterable[str]:
-    if any(e.module_bases or e.adds_base for e in edits.classes.values()):
-        yield "ScriptModule"
-    if any(e.metaclass for e in edits.classes.values()):
-        yield "script_metaclass"
-    yield from {name for edit in edits.decorators.values() for name in edit.added}
-    if edits.attributes or edits.attribute_calls:
-        yield "Attribute"
+    def can_name_constants(self) -> bool:
+        return self.owner is not None and self.plan.can_name_constants(self.owner)

@@ -12,7 +12,7 @@ import libcst as cst
 from libcst.codemod import CodemodContext
 from libcst.codemod.visitors import AddImportsVisitor
 
-from ..lowering.walk import WHOLE
+from ..lowering.result import WHOLE
 from ..source.depth import room_for_recursion
 from ..source.statements import cst_statements
 from ..source.text import physical_lines

@@ -1,4 +1,8 @@
-"""The passes, by the node that they handle, in the order in which they are asked."""
+"""The passes, by the node that they handle, in the order in which they are asked.
+
+The first handler that does not return None has decided. The parts of a node are lowered when a
+handler asks for their text, or else after all of its handlers have passed.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,17 @@ from typing import Any
 
 from .context import Context
 from .enum_identity import enum_identity
+from .result import Branches
 
-# The first handler that returns a text has decided; it gets the parts of the node lowered already.
-Handler = Callable[[Any, Context], str | None]
+ExpressionHandler = Callable[[Any, Context], str | None]
+StatementHandler = Callable[[Any, Context], str | Branches | None]
+"""Returns the new text of a simple statement; of several new ones the last, the others being
+preceded (`Context.precede`)."""
 
-PASSES: Mapping[type[ast.expr], Sequence[Handler]] = {
+EXPRESSIONS: Mapping[type[ast.expr], Sequence[ExpressionHandler]] = {
     ast.Compare: [
         enum_identity,  # alone so far
     ],
 }
+
+STATEMENTS: Mapping[type[ast.stmt], Sequence[StatementHandler]] = {}

@@ -7,7 +7,8 @@ text, so that spaces, comments and parentheses stay where they are.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from ..analysis.classes import ClassTable
 from ..inference.types import Type
@@ -15,10 +16,8 @@ from ..source.resolver import Definition
 from ..source.scopes import FunctionNode
 from ..source.statements import ast_statements
 from .context import Context
-from .passes import PASSES
-
-WHOLE = ""
-"""Names all of a simple statement."""
+from .passes import EXPRESSIONS, STATEMENTS
+from .result import WHOLE, Branches, Lowered, Names
 
 _HEADERS = {
     ast.If: ("test",),
@@ -29,44 +28,69 @@ _HEADERS = {
 
 
 def lowered(
-    function: Definition, table: ClassTable, types: Mapping[ast.expr, Type]
-) -> Iterator[tuple[ast.stmt, str, str]]:
-    """The statements of a function that change: each with the part that does, and its new text.
+    function: Definition, table: ClassTable, types: Mapping[ast.expr, Type], names: Names
+) -> Lowered:
+    """What the passes change in a function, and what they want elsewhere for it.
 
-    The part is a field of a compound statement, or WHOLE for a simple one. ``types`` are those that
-    were inferred of the function's expressions.
+    ``types`` are those that were inferred of the function's expressions.
     """
     node = function.node
     assert isinstance(node, FunctionNode)
-    walk = _Walk(function, table, types)
+    walk = _Walk(function, table, types, names)
     for statement in ast_statements(node.body):
-        if hasattr(statement, "body"):
-            for name in _HEADERS.get(type(statement), ()):
-                text = walk.text(getattr(statement, name))
-                if text is not None:
-                    yield statement, name, text
-        else:
-            text = walk.spliced(statement)
-            if text is not None:
-                yield statement, WHOLE, text
+        walk.statement(statement)
+    return walk.context.result
 
 
 class _Walk:
     def __init__(
-        self, function: Definition, table: ClassTable, types: Mapping[ast.expr, Type]
+        self,
+        function: Definition,
+        table: ClassTable,
+        types: Mapping[ast.expr, Type],
+        names: Names,
     ) -> None:
-        scope = function.body_scope
-        self.context = Context(function.module, scope, table, types, self.text)
+        self.context = Context(function, table, types, names, self.text)
+        self._texts: dict[ast.expr, str | None] = {}
+
+    def statement(self, statement: ast.stmt) -> None:
+        """Note what changes in one statement, without those inside it."""
+        self.context.enter(statement)
+        result = self.context.result
+        changed = self._asked(STATEMENTS.get(type(statement), ()), statement)
+        if isinstance(changed, Branches):
+            result.branches[statement] = changed
+            return
+        if isinstance(changed, str):
+            result.parts[statement] = {WHOLE: changed}
+            return
+        parts: dict[str, str | None] = (
+            {n: self.text(getattr(statement, n)) for n in _HEADERS.get(type(statement), ())}
+            if hasattr(statement, "body")
+            else {WHOLE: self._spliced(statement)}
+        )
+        new = {name: text for name, text in parts.items() if text is not None}
+        if new:
+            result.parts[statement] = new
 
     def text(self, node: ast.expr) -> str | None:
         """The new text of an expression, or None when nothing in it changes."""
-        for handler in PASSES.get(type(node), ()):
-            text = handler(node, self.context)
-            if text is not None:
-                return text
-        return self.spliced(node)
+        if node not in self._texts:  # a pass may ask for it, and then leave its node alone
+            changed = self._asked(EXPRESSIONS.get(type(node), ()), node)
+            self._texts[node] = self._spliced(node) if changed is None else changed
+        return self._texts[node]
 
-    def spliced(self, node: ast.expr | ast.stmt) -> str | None:
+    def _asked(self, handlers: Iterator[Any] | Any, node: ast.AST) -> Any:
+        """What the first pass that changes the node makes of it."""
+        handler: Callable[[Any, Context], Any]
+        for handler in handlers:
+            changed = handler(node, self.context)
+            if changed is not None:
+                self.context.result.passes[handler.__module__.rpartition(".")[2]] += 1
+                return changed
+        return None
+
+    def _spliced(self, node: ast.expr | ast.stmt) -> str | None:
         """The text of a node with the new texts of its parts in their places."""
         source = self.context.source
         parts = [(part, text) for part in _parts(node) if (text := self.text(part)) is not None]
@@ -82,12 +106,15 @@ class _Walk:
 def _parts(node: ast.AST) -> Iterator[ast.expr]:
     """The expressions directly below a node, also those inside arguments and comprehensions.
 
-    Not those in f-strings, whose positions Python gives only from 3.12 on.
+    Not annotations; nor those in f-strings, whose positions Python gives only from 3.12 on.
     """
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.JoinedStr):
+    for name, value in ast.iter_fields(node):
+        if name == "annotation":
             continue
-        if isinstance(child, ast.expr):
-            yield child
-        elif not isinstance(child, ast.stmt):
-            yield from _parts(child)
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.JoinedStr):
+                continue
+            if isinstance(child, ast.expr):
+                yield child
+            elif isinstance(child, ast.AST) and not isinstance(child, ast.stmt):
+                yield from _parts(child)

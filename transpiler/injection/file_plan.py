@@ -1,0 +1,115 @@
+"""The edits of one file while they are collected."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ..analysis.classes import ClassInfo
+from ..analysis.declarations import constructor_scope
+from ..inference.annotations import AnnotationReader
+from ..inference.attributes import Wrapped
+from ..lowering.result import Lowered
+from ..source.project import Module
+from ..source.resolver import Resolver
+from ..source.statements import ast_statements
+from .edits import ClassEdit, DecoratorEdit, FileEdits, MethodEdit, Spelling
+from .imports import FileNames, ImportBlock
+from .spelling import Speller
+
+
+class FilePlan:
+    """The edits of one file while they are collected."""
+
+    def __init__(self, module: Module, resolver: Resolver) -> None:
+        self.module = module
+        self.resolver = resolver
+        self.names = FileNames(module, resolver)
+        self.speller = Speller(module, resolver)
+        self.numbers = {s: n for n, s in enumerate(ast_statements(module.tree.body))}
+        self.classes: dict[int, ClassEdit] = {}
+        self.decorators: dict[int, DecoratorEdit] = {}
+        self.attributes: dict[int, Spelling] = {}
+        self.attribute_calls: set[int] = set()
+        self.parameters: dict[int, dict[str, Spelling]] = {}
+        self.lowered: dict[int, dict[str, str]] = {}
+        self.branches: dict[int, tuple[str | None, ...]] = {}
+        self.before: dict[int, tuple[str, ...]] = {}
+        self.methods: dict[int, list[MethodEdit]] = {}
+        self.runtime: dict[str, None] = {}
+        """Names of the runtime that lowered code uses."""
+
+        self.imported: dict[str, None] = {}
+        """Modules that it names."""
+
+    def spelling(self, wrapped: Wrapped, info: ClassInfo) -> Spelling | None:
+        """How the type of a wrapped attribute is written in the constructor, if it can be."""
+        of, text = wrapped.type.type, wrapped.type.text
+        assert of is not None
+        scope = constructor_scope(info)
+        if text is not None:
+            reader = AnnotationReader(self.resolver, scope, self.module)
+            if reader.type(ast.parse(text, mode="eval").body) == of:
+                return Spelling(text)
+        return self.speller.spell(of, scope)
+
+    def add(self, lowered: Lowered) -> None:
+        """Take over what lowering a function of the file came to."""
+        number = self.numbers
+        self.lowered.update({number[s]: parts for s, parts in lowered.parts.items()})
+        self.branches.update({number[s]: b.conditions for s, b in lowered.branches.items()})
+        self.before.update({number[s]: tuple(texts) for s, texts in lowered.before.items()})
+        self.runtime.update(lowered.runtime)
+        self.imported.update(lowered.imports)
+
+    def finished(self) -> FileEdits:
+        """The edits, with the runtime's names and where they are imported."""
+        edits = FileEdits(
+            classes={n: e for n, e in sorted(self.classes.items()) if e != ClassEdit()},
+            decorators=dict(sorted(self.decorators.items())),
+            attributes=dict(sorted(self.attributes.items())),
+            attribute_calls=tuple(sorted(self.attribute_calls)),
+            lowered=dict(sorted(self.lowered.items())),
+            parameters={n: t for n, t in sorted(self.parameters.items()) if t},
+            branches=dict(sorted(self.branches.items())),
+            before=dict(sorted(self.before.items())),
+            methods={n: tuple(made) for n, made in sorted(self.methods.items())},
+        )
+        if not edits:
+            return edits
+        spellings = [
+            *edits.attributes.values(),
+            *(s for texts in edits.parameters.values() for s in texts.values()),
+        ]
+        needed = sorted({pair for spelling in spellings for pair in spelling.imports})
+        runtime = sorted({*_runtime_names(edits), *self.runtime})
+        block = ImportBlock(self.module, self.numbers, min(edits.numbers))
+        added = [(f"from {m} import {n}", m) for m, n in needed if not block.extensible(m)]
+        added.extend((f"import {module}", module.partition(".")[0]) for module in self.imported)
+        added.extend((text, "torch") for text in self.names.runtime_imports(runtime))
+        added.sort(key=_import_order)
+        return replace(
+            edits,
+            runtime={name: self.names.runtime(name) for name in runtime},
+            imports=tuple(block.placed(text, like) for text, like in added),
+            extended_imports=tuple((m, n) for m, n in needed if block.extensible(m)),
+        )
+
+
+def _runtime_names(edits: FileEdits) -> Iterable[str]:
+    if any(e.module_bases or e.adds_base for e in edits.classes.values()):
+        yield "ScriptModule"
+    if any(e.metaclass for e in edits.classes.values()):
+        yield "script_metaclass"
+    yield from {name for edit in edits.decorators.values() for name in edit.added}
+    if edits.attributes or edits.attribute_calls:
+        yield "Attribute"
+    if edits.methods:
+        yield "constant"
+
+
+def _import_order(added: tuple[str, str]) -> tuple[bool, bool, str]:
+    """The standard library first; in each group ``import`` before ``from``, as isort has them."""
+    text, like = added
+    return like == "torch", text.startswith("from"), text

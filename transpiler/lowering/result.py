@@ -1,0 +1,69 @@
+"""What lowering a function comes to: data, which injection places in the file."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Protocol
+
+WHOLE = ""
+"""The part that is all of a simple statement."""
+
+
+@dataclass(frozen=True)
+class Branches:
+    """A ``match`` that becomes ``if`` and ``elif``: the condition of each case.
+
+    None is the ``else`` of the last case; a case whose condition is None elsewhere is not possible.
+    """
+
+    conditions: tuple[str | None, ...]
+
+
+@dataclass
+class Lowered:
+    """The changes that the passes want for one function."""
+
+    parts: dict[ast.stmt, dict[str, str]] = field(default_factory=dict)
+    """Statements that change: each part that does, with its new text. The part is a field of a
+    compound statement, or WHOLE."""
+
+    branches: dict[ast.stmt, Branches] = field(default_factory=dict)
+    before: dict[ast.stmt, list[str]] = field(default_factory=dict)
+    """Simple statements that are put before one of the source."""
+
+    constants: dict[str, str] = field(default_factory=dict)
+    """The ``@constant``s of the class that the function reads, by name, each with what it gives."""
+
+    constant_names: dict[str, None] = field(default_factory=dict)
+    """Attributes of the instance that have to stand in ``__constants__``."""
+
+    runtime: dict[str, None] = field(default_factory=dict)
+    """Names of the runtime that the new texts use."""
+
+    imports: dict[str, None] = field(default_factory=dict)
+    """Modules that they name by a new import: ``math`` for ``import math``."""
+
+    passes: Counter[str] = field(default_factory=Counter)
+    """How often each pass was applied."""
+
+
+class Names(Protocol):
+    """How new text may call what the function's own does not; only a whole file, or tree, knows."""
+
+    def runtime(self, name: str) -> str:
+        """How the file calls a name of the runtime: ``unwrap``, or ``jit_runtime.unwrap``."""
+        ...
+
+    def called(self, dotted: str) -> tuple[str, bool] | None:
+        """How the file calls a module, and whether it has to import it; None when it cannot."""
+        ...
+
+    def constant(self, hint: str, expression: str) -> str:
+        """The name of the class's ``@constant`` that gives an expression, near to the hint."""
+        ...
+
+    def can_name_constants(self) -> bool:
+        """Whether names can be added to the ``__constants__`` of the class."""
+        ...
