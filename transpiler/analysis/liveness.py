@@ -17,7 +17,7 @@ def live_nodes(body: Sequence[ast.stmt], is_scripting: IsScripting) -> Iterator[
     """
     for statement in body:
         if isinstance(statement, ast.If):
-            value = _decided(statement.test, is_scripting)
+            value = decided(statement.test, is_scripting)
             if value is None:
                 yield from _expression(statement.test, is_scripting)
                 yield from live_nodes(statement.body, is_scripting)
@@ -48,24 +48,24 @@ def _other(statement: ast.AST, is_scripting: IsScripting) -> Iterator[ast.AST]:
 
 def _expression(node: ast.AST, is_scripting: IsScripting) -> Iterator[ast.AST]:
     if isinstance(node, ast.IfExp):
-        value = _decided(node.test, is_scripting)
+        value = decided(node.test, is_scripting)
         if value is not None:
             yield from _expression(node.body if value else node.orelse, is_scripting)
             return
     yield from _other(node, is_scripting)
 
 
-def _decided(test: ast.expr, is_scripting: IsScripting) -> bool | None:
+def decided(test: ast.expr, is_scripting: IsScripting) -> bool | None:
     """What ``is_scripting()`` alone makes of a condition, or None when it does not decide it."""
     match test:
         case ast.Call(func=func) if is_scripting(func):
             return True
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            value = _decided(operand, is_scripting)
+            value = decided(operand, is_scripting)
             return None if value is None else not value
         case ast.BoolOp(op=op, values=values):
             settles = isinstance(op, ast.Or)
-            known = [_decided(value, is_scripting) for value in values]
+            known = [decided(value, is_scripting) for value in values]
             if settles in known:
                 return settles
             return not settles if all(value is not None for value in known) else None

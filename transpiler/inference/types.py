@@ -119,7 +119,9 @@ NUMBERS = (INT, FLOAT, BOOL, COMPLEX)
 _KEYS = (STR, INT, FLOAT, BOOL, COMPLEX, TENSOR)
 """What a Dict of TorchScript may have as keys."""
 
-_UNSPEAKABLE = frozenset({"Unknown", "Never", "...", "Module", "Class", "Instance", "Function"})
+_UNSPEAKABLE = frozenset(
+    {"Unknown", "Never", "...", "Module", "Class", "Instance", "Function", "Name"}
+)
 _MOST_MEMBERS = 6
 """A union of more types says nothing that helps."""
 
@@ -162,6 +164,11 @@ def class_of(of: object) -> Type:
 def function_of(of: object) -> Type:
     """A function, or a method without its ``self``."""
     return Type("Function", (), of)
+
+
+def name_of(dotted: str) -> Type:
+    """What a dotted name of torch, of a library or of Python stands for, whatever that is."""
+    return Type("Name", (), dotted)
 
 
 def optional(of: Type) -> Type:
@@ -215,6 +222,12 @@ def join_all(types: Iterable[Type]) -> Type:
     for of in types:
         result = join(result, of)
     return result
+
+
+def join_known(types: Iterable[Type]) -> Type:
+    """The join of the types that are known; UNKNOWN when none is."""
+    known = [of for of in types if of is not UNKNOWN]
+    return join_all(known) if known else UNKNOWN
 
 
 def _merged(a: Type, b: Type) -> Type | None:

@@ -1,0 +1,105 @@
+"""Inference over a project: every function is looked at until no more is learnt."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable
+
+from ..analysis.classes import ClassInfo
+from ..analysis.declarations import self_name
+from ..source.project import Module
+from ..source.resolver import Definition
+from ..source.scopes import FunctionNode
+from .environment import Environment
+from .frame import Frame, FunctionTypes
+from .project_types import ProjectTypes
+from .statements import run_block
+from .types import NEVER, NONE, TENSOR, UNKNOWN, class_of, instance_of, module_of, optional
+
+_MOST_LOOKS = 8
+"""How often one function is looked at: evidence that goes in circles has to end somewhere."""
+
+
+def infer(
+    project: ProjectTypes, functions: Iterable[Definition], compiled: frozenset[Definition]
+) -> dict[Definition, FunctionTypes]:
+    """The types in the bodies of functions; `project` then answers for what is between them.
+
+    Args:
+        project: what is declared, and where evidence is put.
+        functions: all that is looked at, constructors and callers too.
+        compiled: those that TorchScript compiles: of their parameters, those of which nothing is
+            known are tensors.
+    """
+    found: dict[Definition, FunctionTypes] = {}
+    looks: Counter[Definition] = Counter()
+    pending = list(functions)
+    known = set(pending)
+    while pending:
+        for function in pending:
+            looks[function] += 1
+            found[function] = look_at(function, project, is_compiled=function in compiled)
+        stale = project.evidence.stale
+        pending = [f for f in stale if f in known and looks[f] < _MOST_LOOKS]
+        stale.clear()
+    return found
+
+
+def look_at(function: Definition, project: ProjectTypes, *, is_compiled: bool) -> FunctionTypes:
+    """Go through one function with what is known by now."""
+    assert isinstance(function.node, FunctionNode)
+    frame = _frame(function, project, is_compiled)
+    said = project.evidence.begin(function)
+    run_block(function.node.body, frame)
+    if frame.env is not None:
+        frame.add(("return", function), function.node, NONE)
+    project.evidence.end(function, said)
+    return frame.found
+
+
+def _frame(function: Definition, project: ProjectTypes, is_compiled: bool) -> Frame:
+    node = function.node
+    assert isinstance(node, FunctionNode)
+    owner = _owner(function, project)
+    words = project.words(function)
+    receiver = self_name(node) if owner is not None and "staticmethod" not in words else None
+    env = Environment()
+    frame = Frame(project, function.module, function.body_scope, function, owner, receiver, env)
+    opened = set()
+    for name, (_, default) in project.parameters(function).items():
+        if name == receiver and owner is not None:
+            instance = module_of(owner) if owner.is_module else instance_of(owner)
+            env.types[name] = class_of(owner) if "classmethod" in words else instance
+            continue
+        of = project.parameter(function, name, function)
+        if project.is_open(function, name, function):
+            opened.add(name)
+        if of is NEVER:
+            is_none = isinstance(default, ast.Constant) and default.value is None
+            assumed = TENSOR if is_compiled else UNKNOWN
+            of = optional(assumed) if is_none else assumed
+        env.types[name] = of
+    for variable in (node.args.vararg, node.args.kwarg):
+        if variable is not None:
+            env.types[variable.arg] = UNKNOWN
+    env.open = frozenset(opened)
+    return frame
+
+
+def _owner(function: Definition, project: ProjectTypes) -> ClassInfo | None:
+    scope = function.scope
+    if not isinstance(scope.node, ast.ClassDef) or scope.parent is None:
+        return None
+    return project.table.info(Definition(function.module, scope.parent, scope.node))
+
+
+def functions_of(module: Module) -> list[Definition]:
+    """Every function and method of a module, in document order."""
+    found = [
+        Definition(module, scope, node)
+        for scope in module.scope.walk()
+        for node in scope.children
+        if isinstance(node, FunctionNode)
+    ]
+    return sorted(found, key=lambda definition: definition.node.lineno)

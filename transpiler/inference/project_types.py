@@ -1,0 +1,180 @@
+"""The types of the whole project: what functions, classes and files tell of each other."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from ..analysis.classes import ClassInfo, ClassTable
+from ..analysis.reach import Reach
+from ..source.project import Module
+from ..source.resolver import Definition, Resolver
+from ..source.scopes import FunctionNode, Scope
+from .annotations import AnnotationReader
+from .attributes import AttributeTypes
+from .evidence import Evidence
+from .literals import literal_type
+from .members import of_symbol
+from .operators import Operators
+from .parameters import parameters
+from .types import NEVER, NONE, UNKNOWN, Type, join, join_all, name_of, optional
+
+
+class ProjectTypes:
+    """Answers for parameters, results and attributes, from declarations and from evidence."""
+
+    def __init__(
+        self,
+        table: ClassTable,
+        reach: Reach,
+        attributes: AttributeTypes,
+        operators: Operators,
+        classes: Iterable[ClassInfo],
+    ) -> None:
+        self.table = table
+        self.resolver: Resolver = table.resolver
+        self.reach = reach
+        self.attributes = attributes
+        self.operators = operators
+        self.evidence = Evidence()
+        self.below: Mapping[ClassInfo, list[ClassInfo]] = _with_subclasses(classes)
+        self.words = cache(self._words)
+        self.parameters = cache(_parameters)
+        self.declared_parameter = cache(self._declared_parameter)
+        self.declared_return = cache(self._declared_return)
+        self.declared_attribute = cache(self._declared_attribute)
+        self.is_module = cache(self._is_module)
+        self.is_generator = cache(_is_generator)
+        self.written = cache(_written)
+        self.globals: dict[tuple[int, str], Type] = {}
+
+    def parameter(self, function: Definition, name: str, asker: Definition | None) -> Type:
+        """The type of a parameter; NEVER when nothing tells it."""
+        declared = self.declared_parameter(function, name)
+        if declared is not None:
+            return declared
+        seen, is_optional = self._given(function, name, asker)
+        if seen in (NEVER, NONE):
+            seen = self.evidence.ask(("use", function, name), asker)
+        return optional(seen) if is_optional and seen is not NEVER else seen
+
+    def is_open(self, function: Definition, name: str, asker: Definition | None) -> bool:
+        """Whether neither a declaration, nor a default, nor a call tells a parameter's type."""
+        if self.declared_parameter(function, name) is not None:
+            return False
+        return self._given(function, name, asker)[0] in (NEVER, NONE)
+
+    def _given(
+        self, function: Definition, name: str, asker: Definition | None
+    ) -> tuple[Type, bool]:
+        """What calls and the default give to a parameter, and whether None is the default."""
+        seen = self.evidence.ask(("parameter", function, name), asker)
+        default = self.parameters(function)[name][1]
+        given = self.default(function, default) if default is not None else None
+        if given is NONE:
+            return seen, True
+        return (seen if given is None else join(given, seen)), False
+
+    def default(self, function: Definition, default: ast.expr) -> Type | None:
+        """What the default of a parameter shows of it."""
+        literal = literal_type(default)
+        if literal is not None or not isinstance(default, ast.Name | ast.Attribute):
+            return literal
+        symbol = self.resolver.resolve(default, function.scope, function.module)
+        if symbol is None and isinstance(default, ast.Name):
+            return name_of(f"builtins.{default.id}")
+        return None if symbol is None else of_symbol(symbol, self)
+
+    def returned(self, function: Definition, asker: Definition | None) -> Type:
+        """What a function returns; UNKNOWN when nothing tells it."""
+        declared = self.declared_return(function)
+        if declared is not None:
+            return declared
+        found = self.evidence.ask(("return", function), asker)
+        return UNKNOWN if found is NEVER else found
+
+    def attribute(self, info: ClassInfo, name: str, asker: Definition | None) -> Type:
+        """What an attribute of an instance of a class, or of one below it, may hold.
+
+        NEVER when nothing tells it.
+        """
+        related = dict.fromkeys([*info.classes(), *self.below.get(info, ())])
+        return join_all(self.evidence.ask(("attribute", c, name), asker) for c in related)
+
+    def overrides(self, info: ClassInfo, name: str) -> list[Definition]:
+        """The methods that a call on an instance of a class, or of one below it, may run."""
+        found: dict[Definition, None] = {}
+        for cls in (info, *self.below.get(info, ())):
+            method = cls.lookup(name)
+            if method is not None and method[0].module.file is not None:
+                owner, node = method
+                found[Definition(owner.module, owner.definition.body_scope, node)] = None
+        return list(found)
+
+    def reader(self, scope: Scope, module: Module) -> AnnotationReader:
+        """Reads the annotations of a scope."""
+        return AnnotationReader(self.resolver, scope, module)
+
+    def _declared_parameter(self, function: Definition, name: str) -> Type | None:
+        found = self.parameters(function).get(name)
+        if found is None or found[0].annotation is None:
+            return None
+        of = self.reader(function.scope, function.module).type(found[0].annotation)
+        default = literal_type(found[1]) if found[1] is not None else None
+        return optional(of) if of is not None and default is NONE else of
+
+    def _declared_return(self, function: Definition) -> Type | None:
+        annotation = function.node.returns if isinstance(function.node, FunctionNode) else None
+        if annotation is None:
+            return None
+        return self.reader(function.scope, function.module).type(annotation)
+
+    def _declared_attribute(self, info: ClassInfo, name: str) -> Type | None:
+        known = self.attributes.of(info, name) if info.is_module else None
+        if known is not None and known.declared:
+            return known.type
+        if not info.is_module and info.lookup(name) is None:
+            for ancestor in info.classes():
+                found = self.attributes.declarations(ancestor).get(name)
+                if found is not None:
+                    scope = ancestor.definition.body_scope
+                    return self.reader(scope, ancestor.module).type(found.annotation)
+        return None
+
+    def _words(self, function: Definition) -> frozenset[str]:
+        return frozenset(w for _, w in self.reach.decorators(function) if w is not None)
+
+    def _is_module(self, name: str) -> bool:
+        return self.resolver.project.module(name) is not None
+
+
+def _parameters(function: Definition) -> dict[str, tuple[ast.arg, ast.expr | None]]:
+    assert isinstance(function.node, FunctionNode)
+    return {p.arg: (p, default) for p, default in parameters(function.node)}
+
+
+def _is_generator(function: Definition) -> bool:
+    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(function.node))
+
+
+def _written(info: ClassInfo) -> frozenset[str]:
+    """Attributes that methods other than the constructor assign."""
+    return frozenset(
+        node.attr
+        for cls in info.classes()
+        for name, function in cls.functions.items()
+        if name != "__init__" and cls.module.file is not None
+        for node in ast.walk(function)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    )
+
+
+def _with_subclasses(classes: Iterable[ClassInfo]) -> Mapping[ClassInfo, list[ClassInfo]]:
+    found: dict[ClassInfo, list[ClassInfo]] = defaultdict(list)
+    for info in classes:
+        for ancestor in info.classes():
+            if ancestor is not info:
+                found[ancestor].append(info)
+    return found
