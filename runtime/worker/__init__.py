@@ -9,5 +9,7 @@ here and nowhere else, so whatever it does (prints, exits, crashes, hangs) ends 
 `imports`       the path: the twin wins over every other copy of the same package
 `comparison`    values as flat lists, and when two of them are equal
 `place`         the file and the line that an error means
+`operators`     a program of its own: the table of what torch's operators expect and return
+`stubs`         how that table writes signatures
 ==============  ==============================================================================
 """
