@@ -15,6 +15,10 @@ from .config import NO_POLICY, Policy
 from .diagnostics import Code, Diagnostic, OutputError
 from .emit.banner import banner
 from .inference.attributes import AttributeTypes
+from .inference.infer import infer
+from .inference.operator_table import Table
+from .inference.operators import Operators
+from .inference.project_types import ProjectTypes
 from .injection.edits import FileEdits
 from .injection.plan import Plan
 from .records import class_record, unknown_bases
@@ -62,7 +66,12 @@ def build(
     reach = Reach(resolver, decisions)
     facts = {i: class_facts(i, reach) for i in modules if not _is_foundation(i.module)}
 
-    plan = Plan(resolver, table, AttributeTypes(resolver), facts, decisions, reach)
+    types = AttributeTypes(resolver)
+    project = ProjectTypes(table, reach, types, Operators(Table()), classes)
+    compiled = frozenset(r.definition for found in facts.values() for r in found.reached)
+    inferred = infer(project, [], compiled)
+
+    plan = Plan(resolver, table, types, facts, decisions, reach, project, inferred)
     contents = dict(_rewritten(sources, plan.edits(), jobs, progress))
     return Twin(
         files=tuple(

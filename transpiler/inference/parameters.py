@@ -5,11 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from ..source.resolver import Definition
 from ..source.scopes import FunctionNode
 from .annotations import AnnotationReader
 from .literals import literal_type
-from .types import INT, NONE, TENSOR, Type, optional
+from .types import FLOAT, INT, NONE, TENSOR, Type, optional, union
+
+if TYPE_CHECKING:
+    from .project_types import ProjectTypes
 
 
 @dataclass(frozen=True)
@@ -41,32 +46,54 @@ def parameters(function: FunctionNode) -> Iterator[tuple[ast.arg, ast.expr | Non
     yield from zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
 
 
-def missing_annotations(
-    function: FunctionNode, reader: AnnotationReader, lines: Sequence[str]
-) -> dict[str, Type]:
+def missing_annotations(function: Definition, project: ProjectTypes) -> dict[str, Type]:
     """Types to write into the signature of a compiled function.
 
     TorchScript takes a parameter without an annotation for a tensor. With a default of None it
     then passes an undefined tensor and takes ``is not None`` for true, which is silently wrong;
-    so does ``x: Tensor = None``, an Optional in the old spelling of PEP 484. ``lines`` are the
-    module's: a signature in a type comment (PEP 484) is left as it is.
+    so does ``x: Tensor = None``, an Optional in the old spelling of PEP 484. A signature in a type
+    comment (PEP 484) is left as it is.
     """
-    if _has_type_comment(function, lines):
+    assert isinstance(function.node, FunctionNode)
+    if _has_type_comment(function.node, function.module.lines):
         return {}
     found: dict[str, Type] = {}
-    for parameter, default in parameters(function):
-        if default is None:
-            continue
-        literal = literal_type(default)
-        if parameter.annotation is None and literal == NONE and _is_called(function, parameter.arg):
-            continue  # a function, or a module
-        if parameter.annotation is None and literal is not None:
-            found[parameter.arg] = optional(TENSOR) if literal == NONE else literal
-        elif parameter.annotation is not None and literal == NONE:
-            declared = reader.type(parameter.annotation)
-            if declared is not None and not declared.is_optional and declared != NONE:
-                found[parameter.arg] = optional(declared)
+    for parameter, default in parameters(function.node):
+        literal = literal_type(default) if default is not None else None
+        if parameter.annotation is None:
+            of = _told(function, parameter.arg, literal, project)
+            if of is not None:
+                found[parameter.arg] = of
+        elif literal is NONE:
+            declared = project.declared_parameter(function, parameter.arg)
+            written = project.reader(function.scope, function.module).type(parameter.annotation)
+            if declared is not None and written not in (declared, NONE):
+                found[parameter.arg] = declared
     return found
+
+
+def _told(
+    function: Definition, name: str, default: Type | None, project: ProjectTypes
+) -> Type | None:
+    """The type of a parameter without an annotation; None for what TorchScript assumes itself."""
+    assert isinstance(function.node, FunctionNode)
+    of = annotated(project.parameter(function, name, None))
+    if default is NONE and of is None:
+        # A function, or a module, is no tensor; what is called is one of these.
+        return None if _is_called(function.node, name) else optional(TENSOR)
+    return None if of is TENSOR else of
+
+
+def annotated(of: Type) -> Type | None:
+    """The annotation that tells TorchScript a type; None where none does.
+
+    An int may be given for a float (PEP 484), and is converted where that is told.
+    """
+    if of.is_union and FLOAT in of.members:
+        of = union(member for member in of.members if member is not INT)
+    if of.name == "Union":
+        return None
+    return of if of.is_known and of.is_spellable and of is not NONE else None
 
 
 def _known(

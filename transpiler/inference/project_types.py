@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 
 from ..analysis.classes import ClassInfo, ClassTable
@@ -16,10 +17,22 @@ from .annotations import AnnotationReader
 from .attributes import AttributeTypes
 from .evidence import Evidence
 from .literals import literal_type
-from .members import of_symbol
+from .members import dotted, of_symbol
 from .operators import Operators
 from .parameters import parameters
 from .types import NEVER, NONE, UNKNOWN, Type, join, join_all, name_of, optional
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The types that were seen while the user's code ran: of parameters, by the dotted name of
+    their function, and of attributes, by that of their class."""
+
+    functions: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
+    attributes: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
+
+
+NOTHING = Observed()
 
 
 class ProjectTypes:
@@ -32,12 +45,14 @@ class ProjectTypes:
         attributes: AttributeTypes,
         operators: Operators,
         classes: Iterable[ClassInfo],
+        observed: Observed = NOTHING,
     ) -> None:
         self.table = table
         self.resolver: Resolver = table.resolver
         self.reach = reach
         self.attributes = attributes
         self.operators = operators
+        self.observed = observed
         self.evidence = Evidence()
         self.below: Mapping[ClassInfo, list[ClassInfo]] = _with_subclasses(classes)
         self.words = cache(self._words)
@@ -52,7 +67,7 @@ class ProjectTypes:
 
     def parameter(self, function: Definition, name: str, asker: Definition | None) -> Type:
         """The type of a parameter; NEVER when nothing tells it."""
-        declared = self.declared_parameter(function, name)
+        declared = self.declared_parameter(function, name) or self._observed(function, name)
         if declared is not None:
             return declared
         seen, is_optional = self._given(function, name, asker)
@@ -62,9 +77,18 @@ class ProjectTypes:
 
     def is_open(self, function: Definition, name: str, asker: Definition | None) -> bool:
         """Whether neither a declaration, nor a default, nor a call tells a parameter's type."""
-        if self.declared_parameter(function, name) is not None:
+        if self.declared_parameter(function, name) or self._observed(function, name):
             return False
         return self._given(function, name, asker)[0] in (NEVER, NONE)
+
+    def _observed(self, function: Definition, name: str) -> Type | None:
+        """What runs of the user's code have shown of a parameter."""
+        of = self.observed.functions.get(dotted(function), {}).get(name)
+        if of is None or not of.is_known or of is NONE:
+            return None
+        default = self.parameters(function)[name][1]
+        is_none = default is not None and literal_type(default) is NONE
+        return optional(of) if is_none else of
 
     def _given(
         self, function: Definition, name: str, asker: Definition | None

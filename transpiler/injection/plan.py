@@ -17,9 +17,10 @@ from ..analysis.declarations import (
 from ..analysis.facts import ClassFacts
 from ..analysis.policy import Decisions
 from ..analysis.reach import Kind, Reach, Reached
-from ..inference.annotations import AnnotationReader
 from ..inference.attributes import AttributeTypes
+from ..inference.frame import FunctionTypes
 from ..inference.parameters import missing_annotations
+from ..inference.project_types import ProjectTypes
 from ..lowering.walk import lowered
 from ..source.depth import room_for_recursion
 from ..source.project import Module
@@ -40,6 +41,8 @@ class Plan:
     facts: Mapping[ClassInfo, ClassFacts]
     decisions: Decisions
     reach: Reach
+    project: ProjectTypes
+    inferred: Mapping[Definition, FunctionTypes]
     files: dict[str, FilePlan] = field(default_factory=dict)
     passes: dict[ClassInfo, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     """How often each lowering pass was applied in the methods of a class."""
@@ -170,7 +173,7 @@ class Plan:
             return
         self._lowered.add(function)
         plan = self._file(function.module)
-        found = lowered(function, self.table, {}, _Names(plan, self, owner))
+        found = lowered(function, self.table, self.inferred.get(function, FunctionTypes()), _Names(plan, self, owner))
         plan.add(found)
         if owner is None:
             return
@@ -210,8 +213,7 @@ class Plan:
         number = plan.numbers[reached.node]
         if reached.kind is Kind.METHOD:
             self._decorators(reached.definition, compiled=True)
-        reader = AnnotationReader(self.resolver, reached.definition.scope, module)
-        missing = missing_annotations(reached.node, reader, module.lines)
+        missing = missing_annotations(reached.definition, self.project)
         if missing:
             scope = reached.definition.scope
             texts = {n: plan.speller.spell(of, scope) for n, of in missing.items()}

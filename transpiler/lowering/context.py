@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from ..analysis.classes import ClassInfo, ClassTable
 from ..analysis.uses import receiver_of
+from ..inference.frame import FunctionTypes
 from ..inference.types import UNKNOWN, Type
 from ..source.project import Module
 from ..source.resolver import Definition, Symbol
@@ -52,7 +53,7 @@ class Context:
         self,
         function: Definition,
         table: ClassTable,
-        types: Mapping[ast.expr, Type],
+        facts: FunctionTypes,
         names: Names,
         text_of: Callable[[ast.expr], str | None],
     ) -> None:
@@ -60,7 +61,9 @@ class Context:
         self.module = function.module
         self.scope = function.body_scope
         self.table = table
-        self.types = types
+        self.facts = facts
+        """What inference found out about the function."""
+
         self.receiver = receiver_of(function)
         """What the function calls the instance; None for one that is no method of an instance."""
 
@@ -156,7 +159,7 @@ class Context:
 
     def type_of(self, node: ast.expr) -> Type:
         """The inferred type of an expression of the source; UNKNOWN where nothing is known."""
-        return self.types.get(node, UNKNOWN)
+        return self.facts.types.get(node, UNKNOWN)
 
     def resolve(self, expression: ast.expr) -> Symbol | None:
         """What a name or a dotted chain of names stands for."""

@@ -7,11 +7,11 @@ text, so that spaces, comments and parentheses stay where they are.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..analysis.classes import ClassTable
-from ..inference.types import Type
+from ..inference.frame import FunctionTypes
 from ..source.resolver import Definition
 from ..source.scopes import FunctionNode
 from ..source.statements import ast_statements
@@ -28,15 +28,15 @@ _HEADERS = {
 
 
 def lowered(
-    function: Definition, table: ClassTable, types: Mapping[ast.expr, Type], names: Names
+    function: Definition, table: ClassTable, facts: FunctionTypes, names: Names
 ) -> Lowered:
     """What the passes change in a function, and what they want elsewhere for it.
 
-    ``types`` are those that were inferred of the function's expressions.
+    ``facts`` are what inference found out about the function.
     """
     node = function.node
     assert isinstance(node, FunctionNode)
-    walk = _Walk(function, table, types, names)
+    walk = _Walk(function, table, facts, names)
     for statement in ast_statements(node.body):
         walk.statement(statement)
     return walk.context.result
@@ -47,10 +47,10 @@ class _Walk:
         self,
         function: Definition,
         table: ClassTable,
-        types: Mapping[ast.expr, Type],
+        facts: FunctionTypes,
         names: Names,
     ) -> None:
-        self.context = Context(function, table, types, names, self.text)
+        self.context = Context(function, table, facts, names, self.text)
         self._texts: dict[ast.expr, str | None] = {}
 
     def statement(self, statement: ast.stmt) -> None:
