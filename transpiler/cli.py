@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -36,7 +36,27 @@ class _File(click.Path):
 _FILE = _File(path_type=Path, readable=False)
 
 
-@click.command("jit-transpile", context_settings={"help_option_names": ["-h", "--help"]})
+class _Main(click.Command):
+    """The command, or the other one where the first word is its name: `observe`."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        if args[:1] != ["observe"]:
+            return super().make_context(info_name, args, parent, **extra)
+        from .observe.command import observe
+
+        return observe.make_context(f"{info_name} observe", args[1:], parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        return super().invoke(ctx) if ctx.command is self else ctx.command.invoke(ctx)
+
+
+@click.command("jit-transpile", cls=_Main, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("src", type=_FILE)
 @click.option("-o", "--out", type=_FILE, metavar="OUT", help="Folder of the twin; made if missing.")
 @click.option("--diff", is_flag=True, help="Print what would change in SRC; write nothing.")
@@ -102,6 +122,9 @@ def main(
 ) -> None:
     """Write to OUT a twin of SRC (a folder, a package or one file) whose PyTorch modules compile
     to TorchScript. SRC is not touched.
+
+    To run your own code and learn types from it: jit-transpile observe --help. A SRC that is called
+    observe is written ./observe.
 
     Exit status: 0 done; 1 something that was asked for did not work; 2 wrong usage or
     configuration.

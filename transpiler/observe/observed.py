@@ -111,6 +111,10 @@ class Observed:
     def __len__(self) -> int:
         return sum(1 for _ in self._facts())
 
+    def beyond(self, other: Observed) -> int:
+        """How many of these facts are not in another, or have another type there."""
+        return len(dict(self._facts()).items() - dict(other._facts()).items())
+
     def _facts(self) -> Iterator[tuple[tuple[bool, str, str], Type]]:
         for is_function, facts in ((True, self.functions), (False, self.attributes)):
             for owner, types in facts.items():

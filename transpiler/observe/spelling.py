@@ -38,11 +38,15 @@ def read_type(text: str) -> Type:
 
 
 def ordered(of: Type) -> Type:
-    """The type with the members of its unions sorted, None last: joins leave them as they came."""
+    """The type in its one form: joins leave the members of a union in the order in which they came,
+    and tuples side by side of which a later one took the first in.
+    """
     args = tuple(map(ordered, of.args))
-    if of.name == "Union":
-        args = tuple(sorted(args, key=lambda member: (member == NONE, spelled(member))))
-    return Type(of.name, args, of.of)
+    if of.name != "Union":
+        return Type(of.name, args, of.of)
+    members = tuple(sorted(args, key=lambda member: (member == NONE, spelled(member))))
+    joined = join_all(members)
+    return joined if joined.members == members else ordered(joined)
 
 
 def _read(node: ast.expr) -> Type:
