@@ -44,7 +44,9 @@ MODULES = (
     "torch._C._nn",
     "torch._C._special",
     "torch.autograd",
+    "torch.compiler",
     "torch.cuda",
+    "torch.distributed",
     "torch.fft",
     "torch.jit",
     "torch.linalg",
@@ -72,9 +74,13 @@ def table() -> dict[str, Any]:
         },
         "functions": functions,
         "methods": methods,
-        "attributes": {"Tensor": dict(_attributes()), "device": _attributes_of_device()},
+        "attributes": {
+            "Tensor": dict(_attributes()),
+            "Tuple": _fields(schemas),
+            "device": _attributes_of_device(),
+        },
         "layers": {name: _layer(cls) for name, cls in classes.items()},
-        "aliases": _aliases(classes),
+        "aliases": {**_aliases(classes), **_definitions(functions)},
     }
 
 
@@ -182,6 +188,17 @@ def _attributes_of_device() -> dict[str, str]:
     return {name: returns for name, returns in found.items() if returns is not None}
 
 
+def _fields(schemas: dict[str, list[torch.FunctionSchema]]) -> dict[str, str]:
+    """The names by which results are read where an operator returns several tensors."""
+    several = (
+        schema.returns
+        for overloads in schemas.values()
+        for schema in overloads
+        if len(schema.returns) > 1 and all(spelled(r.type) == "Tensor" for r in schema.returns)
+    )
+    return {result.name: "Tensor" for returns in several for result in returns if result.name}
+
+
 def _returns(expression: str, of: str) -> str | None:
     """What TorchScript infers an expression of ``x`` to be, or None when it refuses it."""
     annotation = {"Device": "torch.device"}.get(of, of)
@@ -224,6 +241,19 @@ def _aliases(classes: dict[str, type[nn.Module]]) -> dict[str, str]:
         for name, cls in classes.items()
         if value is cls
     }
+
+
+def _definitions(functions: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """Where the Python functions among them are defined, if that is not where they are found."""
+    found = {}
+    for module, names in functions.items():
+        for name, signatures in names.items():
+            function = getattr(_resolve(module), name)
+            if not isinstance(signatures, str) and inspect.isfunction(function):
+                defined = f"{function.__module__}.{function.__qualname__}"
+                if defined != f"{module}.{name}" and "<" not in defined:
+                    found[defined] = f"{module}.{name}"
+    return found
 
 
 def _resolve(name: str) -> Any:

@@ -1,8 +1,8 @@
 """Signatures of what is called, and how they are written: as in a stub file (PEP 484).
 
 ``(self: Tensor, *size: int) -> Tensor`` takes ints one by one or as one list, as ``Tensor.view``
-does. Beyond the type language a signature may say ``BroadcastingList2[int]``, TorchScript's name for
-a list in whose place one int may stand, ``number``, which is torch's ``Scalar``, and
+does. Beyond the type language a signature may say ``BroadcastingList2[int]``, TorchScript's name
+for a list in whose place one int may stand, ``number``, which is torch's ``Scalar``, and
 ``TypeVar[t]``, which the arguments of a call bind.
 """
 
@@ -13,7 +13,19 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .types import COMPLEX, FLOAT, INT, PLAIN, UNKNOWN, Type, list_of, optional, union
+from .types import (
+    COMPLEX,
+    ELLIPSIS,
+    FLOAT,
+    INT,
+    NONE,
+    PLAIN,
+    UNKNOWN,
+    Type,
+    list_of,
+    optional,
+    union,
+)
 
 NUMBER = union((INT, FLOAT, COMPLEX))
 """What ``x.item()`` gives: TorchScript's ``Scalar``, which it lets itself be told by this Union."""
@@ -96,7 +108,9 @@ def _parameter(parameter: ast.arg, *, has_default: bool, keyword_only: bool = Fa
 def _type(node: ast.expr) -> Type:
     match node:
         case ast.Constant(value=None):
-            return _WORDS["None"]
+            return NONE
+        case ast.Constant(value=value) if value is ...:
+            return ELLIPSIS
         case ast.Name(id=name) if name in _WORDS:
             return _WORDS[name]
         case ast.Subscript(value=ast.Name(id="TypeVar"), slice=ast.Name(id=name)):
