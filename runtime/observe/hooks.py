@@ -126,4 +126,7 @@ else:
         return watch
 
     def _starts(frame: FrameType) -> bool:
+        if sys.version_info >= (3, 11):
+            # At its start a generator meets RESUME 0, after a yield RESUME 1.
+            return frame.f_code.co_code[frame.f_lasti + 1] == 0
         return frame.f_lasti < 0

@@ -79,22 +79,21 @@ def observe(
 
 
 def _summary(done: Gathered, src: Path, file: Path) -> str:
-    lines = []
-    if done.status:
-        lines.append(f"The command ended with status {done.status}; what it showed is kept.")
+    failed = f"The command ended with status {done.status}"
     if not len(done.seen):
-        lines.append(
-            f"Nothing was observed: no function of {src} ran in a Python process that reads "
-            "PYTHONPATH.\n    Is another copy of it installed? Tests and lambdas do not count."
+        if done.status:
+            return f"{failed}, and nothing was observed."
+        return (
+            f"Nothing was observed: no function of {src} ran in a Python that reads PYTHONPATH.\n"
+            "    Does the command import another copy of it? Tests and lambdas do not count."
         )
-        return "\n".join(lines)
     functions = len(done.seen.functions)
     attributes = sum(map(len, done.seen.attributes.values()))
-    lines.append(
-        f"Observed {_counted(functions, 'function')} and {_counted(attributes, 'attribute')}, "
-        f"{_counted(len(done.seen), 'fact')}, of which {done.added} new, in {file}."
+    observed = (
+        f"Observed {_counted(functions, 'function')} and {_counted(attributes, 'attribute')}: "
+        f"{_counted(len(done.seen), 'fact')}, {done.added} of them new, in {file}."
     )
-    return "\n".join(lines)
+    return f"{failed}; what it showed until then is kept.\n{observed}" if done.status else observed
 
 
 def _counted(number: int, noun: str) -> str:

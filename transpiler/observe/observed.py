@@ -19,7 +19,7 @@ from pathlib import Path
 
 from ..config import Config, find
 from ..diagnostics import UsageError
-from ..inference.types import UNKNOWN, Type, join
+from ..inference.types import NEVER, UNKNOWN, Type, join
 from .spelling import FUNCTION, MODULE, ordered, read_type, spelled
 
 FILE_NAME = "jit-transpile-types.txt"
@@ -39,6 +39,8 @@ _LINE = re.compile(
     rf"|(?P<returning>{_DOTTED})\(\) -> (?P<result>[^#]+)"
     rf"|(?P<owner>{_DOTTED})\.(?P<attribute>{_NAME}): (?P<held>[^#]+)"
 )
+
+_NO_FACT = (MODULE, FUNCTION, NEVER)
 
 Facts = Mapping[str, Mapping[str, Type]]
 
@@ -127,7 +129,7 @@ class Observed:
         attributes: dict[str, dict[str, Type]] = defaultdict(dict)
         for is_function, owner, name in sorted(found):
             of = found[is_function, owner, name]
-            if not all(member in (MODULE, FUNCTION) for member in of.members):
+            if not all(member in _NO_FACT for member in of.members):
                 facts = functions if is_function else attributes
                 facts[owner][name] = ordered(_declarable(of))
         return cls(dict(functions), dict(attributes))
