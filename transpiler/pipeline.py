@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -25,7 +26,7 @@ from .records import class_record, unknown_bases
 from .source.load import TreeModules
 from .source.project import Module, Project
 from .source.resolver import Resolver
-from .source.text import SourceText
+from .source.text import SourceText, parse
 from .source.tree import SourceTree
 from .twin import Twin, TwinFile
 
@@ -94,21 +95,28 @@ def _rewritten(
     tasks = [(path, sources.texts[path], edits[path]) for path in edits]
     processes = min(jobs, len(tasks) // _FILES_PER_PROCESS)
     if processes < 2:
-        yield from _counted(map(rewrite_file, tasks), len(tasks), progress)
+        trees = {module.file: module.tree for module in sources.named()}
+        results = (rewrite_file(task, trees[task[0]]) for task in tasks)
+        yield from _counted(results, len(tasks), progress)
         return
     context = get_context("forkserver")  # fork is unsafe below threads, such as a progress bar's
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
-        results = pool.map(rewrite_file, tasks, chunksize=4)
-        yield from _counted(results, len(tasks), progress)
+        yield from _counted(pool.map(rewrite_file, tasks, chunksize=4), len(tasks), progress)
 
 
-def rewrite_file(task: tuple[str, SourceText, FileEdits]) -> tuple[str, bytes]:
-    """One file: its path, its text and its edits in, its path and the twin's bytes out."""
+def rewrite_file(
+    task: tuple[str, SourceText, FileEdits], tree: ast.Module | None = None
+) -> tuple[str, bytes]:
+    """One file: its path, its text and its edits in, its path and the twin's bytes out.
+
+    Another process parses the text again, which is quicker than to send it the tree.
+    """
     from .injection.rewrite import rewrite
 
     path, source, edits = task
     try:
-        return path, source.encode(rewrite(source.text, edits, banner(path)))
+        parsed = tree or parse(source.text)
+        return path, source.encode(rewrite(source.text, parsed, edits, banner(path)))
     except RecursionError as error:
         advice = "leave it out with --exclude"
         raise OutputError(f"{path}: nested too deeply for this Python; {advice}") from error

@@ -1,35 +1,28 @@
-"""How new statements are laid out: formatted alone, then put into the file's own style."""
+"""How new text is laid out: formatted alone, then put into the file's own style."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+from collections.abc import Iterable, Sequence
 
-import libcst as cst
-
-from ..source.text import physical_lines
+from ..source.positions import Positions
 
 BLACK_LINE = 88
 """Black's line length, for files that have no longer lines of their own."""
 
+_BLACK_INDENT = "    "
+
 
 class FileStyle:
-    """The style of one file, as far as new statements need it."""
+    """The style of one file, as far as new text needs it."""
 
-    def __init__(self, module: cst.Module, text: str) -> None:
-        self.module = module
-        lines = physical_lines(text)
-        self.line_length = max(BLACK_LINE, min(120, max(map(len, lines), default=0)))
+    def __init__(self, text: str, positions: Positions, statements: Iterable[ast.stmt]) -> None:
+        longest = max(map(len, text.splitlines(keepends=True)), default=0)
+        self.line_length = max(BLACK_LINE, min(120, longest))
         self.quote = "'" if text.count("'") > text.count('"') else '"'
-
-    def statement(self, text: str) -> cst.SimpleStatementLine:
-        """A statement of one line, laid out by black where it is too long for the file."""
-        line = cst.parse_statement(text)
-        assert isinstance(line, cst.SimpleStatementLine)
-        if len(text) > self.line_length:
-            formatted = self._formatted(text, 0)
-            assert isinstance(formatted, cst.SimpleStatementLine)
-            return formatted
-        return line
+        self.newline = positions.newline
+        indents = (positions.indent(positions.start(s)) for s in statements if s.col_offset)
+        self.indent = next(filter(str.isspace, indents), _BLACK_INDENT)
 
     def strings(self, names: Sequence[str]) -> str:
         """A list of strings in the file's quotes."""
@@ -39,54 +32,42 @@ class FileStyle:
         """A string in the file's quotes."""
         return f"{self.quote}{name}{self.quote}"
 
-    def laid_out(self, original: cst.CSTNode, line: cst.SimpleStatementLine) -> cst.CSTNode:
-        """A changed line, laid out again when the change made it too long.
+    def statement(self, text: str, indent: str = "") -> str:
+        """A new statement of one line, laid out by black where it is too long for the file."""
+        if len(text) <= self.line_length:
+            return text
+        return self._formatted(text, indent, self.line_length)
+
+    def changed(self, before: str, after: str, indent: str) -> str:
+        """A changed statement that stands alone, laid out when the change made it too long.
 
         A statement of several lines keeps its author's layout, as does a line that was too long
         before.
         """
-        assert isinstance(original, cst.SimpleStatementLine)
-        before = self._code(original)
-        text = self._code(line)
-        if text == before or "\n" in text or len(line.body) != 1:
-            return line
-        if len(text) <= self.line_length - len(self.module.default_indent) * 2:
-            return line
-        formatted = self._formatted(text, len(self.module.default_indent) * 2)
-        return formatted.with_changes(
-            leading_lines=line.leading_lines, trailing_whitespace=line.trailing_whitespace
-        )
+        length = self.line_length - 2 * len(self.indent)
+        if after == before or _has_lines(after) or len(after) <= length:
+            return after
+        return self._formatted(after, indent, length)
 
-    def signature(self, original: cst.FunctionDef, changed: cst.FunctionDef) -> cst.FunctionDef:
-        """A changed signature, laid out again when the change made its line too long."""
-        before, text = self._header(original), self._header(changed)
-        indent = len(self.module.default_indent)  # of a method
-        if "\n" in text or len(text) <= max(self.line_length - indent, len(before)):
-            return changed
-        formatted = self._formatted(f"{text} ...", indent)
-        assert isinstance(formatted, cst.FunctionDef)
-        return changed.with_changes(
-            params=formatted.params, whitespace_before_params=formatted.whitespace_before_params
-        )
+    def signature(self, before: str, after: str, indent: str) -> str:
+        """A changed header of a function, laid out when the change made its line too long."""
+        length = self.line_length - len(self.indent)  # of a method
+        if _has_lines(after) or len(after) <= max(length, len(before)):
+            return after
+        formatted = self._formatted(f"{after} ...", indent, length)
+        return formatted.removesuffix("...").rstrip()
 
-    def _header(self, function: cst.FunctionDef) -> str:
-        empty = cst.SimpleStatementSuite([cst.Expr(cst.Ellipsis())])
-        bare = function.with_changes(
-            leading_lines=(), lines_after_decorators=(), decorators=(), body=empty
-        )
-        return cst.Module([bare]).code.strip().removesuffix("...").rstrip()
-
-    def _code(self, line: cst.SimpleStatementLine) -> str:
-        bare = line.with_changes(leading_lines=(), trailing_whitespace=cst.TrailingWhitespace())
-        return cst.Module([bare]).code.rstrip("\n")
-
-    def _formatted(self, text: str, indent: int) -> cst.BaseStatement:
+    def _formatted(self, text: str, indent: str, length: int) -> str:
         import black  # takes longer to import than most files take to rewrite
 
-        mode = black.Mode(line_length=self.line_length - indent, string_normalization=False)
-        formatted = black.format_str(text, mode=mode)
-        if self.module.default_indent != "    ":
-            formatted = formatted.replace("    ", self.module.default_indent)
-        statement = cst.parse_module(formatted).body[0]
-        assert isinstance(statement, cst.BaseStatement)
-        return statement
+        mode = black.Mode(line_length=length, string_normalization=False)
+        lines = black.format_str(text, mode=mode).splitlines()
+        return f"{self.newline}{indent}".join(map(self._own_indent, lines))
+
+    def _own_indent(self, line: str) -> str:
+        depth = (len(line) - len(line.lstrip(" "))) // len(_BLACK_INDENT)
+        return self.indent * depth + line[len(_BLACK_INDENT) * depth :]
+
+
+def _has_lines(text: str) -> bool:
+    return "\n" in text or "\r" in text

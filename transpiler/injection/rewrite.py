@@ -1,327 +1,255 @@
 """The change itself: a file's text and its edits in, the twin's text out.
 
-Only the nodes on the way to an edited statement are made anew; all others keep their bytes.
+Each edit comes to splices: a place in the text, and what stands there instead. What lies between
+them keeps its bytes. Whole lines are added as text; what changes inside a statement is left to
+libcst, which sees that statement alone (`pieces`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
 
-import libcst as cst
-from libcst.codemod import CodemodContext
-from libcst.codemod.visitors import AddImportsVisitor
-
-from ..lowering.result import WHOLE
 from ..source.depth import room_for_recursion
-from ..source.statements import cst_statements
-from ..source.text import physical_lines
-from .edits import ClassEdit, DecoratorEdit, FileEdits, ImportEdit
+from ..source.positions import Positions
+from ..source.scopes import FunctionNode
+from ..source.statements import ast_statements
+from . import pieces
+from .branches import as_conditions
+from .edits import DecoratorEdit, FileEdits, ImportEdit, MethodEdit
 from .layout import FileStyle
-from .lists import appended
-
-Node: TypeAlias = cst.CSTNode
-Result: TypeAlias = cst.CSTNode | cst.FlattenSentinel[cst.CSTNode] | cst.RemovalSentinel
+from .splices import Splice, spliced
 
 
 @room_for_recursion()
-def rewrite(text: str, edits: FileEdits, banner: str) -> str:
+def rewrite(text: str, tree: ast.Module, edits: FileEdits, banner: str) -> str:
     """The text of the twin's file.
 
     Args:
         text: the source, decoded.
+        tree: what it parses to.
         edits: what changes in it.
         banner: the line that says what the file is, without a line end.
     """
-    module = cst.parse_module(text)
-    changed = module.visit(_Rewriter(module, text, edits))
-    changed = _with_extended_imports(changed, edits)
-    return _with_banner(changed.code, banner, module.default_newline)
+    positions = Positions(text)
+    rewriter = _Rewriter(text, positions, tree, edits)
+    place = _below_first_lines(positions)
+    top = Splice(place, place, banner + positions.newline)
+    return spliced(positions, [top, *rewriter.splices()])
 
 
-class _Rewriter(cst.CSTTransformer):
-    """One walk that goes down only where something is edited."""
+class _Rewriter:
+    """Turns the edits of one file into splices."""
 
-    def __init__(self, module: cst.Module, text: str, edits: FileEdits) -> None:
-        super().__init__()
+    def __init__(self, text: str, positions: Positions, tree: ast.Module, edits: FileEdits) -> None:
+        self.at = positions
+        self.tree = tree
         self.edits = edits
-        self.style = FileStyle(module, text)
-        self.numbers: dict[Node, int] = {}
-        self.path: set[Node] = set()
-        self.imports: dict[Node, list[ImportEdit]] = {}
-        wanted = {
-            *edits.classes,
-            *edits.decorators,
-            *edits.attributes,
-            *edits.attribute_calls,
-            *edits.lowered,
-            *edits.parameters,
-            *(e.constants_at for e in edits.classes.values()),
-            *(i.beside for i in edits.imports),
-        }
-        for number, (node, above) in enumerate(cst_statements(module)):
-            if number in wanted:
-                self.numbers[node] = number
-                self.path.update((node, *above))
-                for added in edits.imports:
-                    if added.beside == number:
-                        self.imports.setdefault(above[-1], []).append(added)
-        self.path.add(module)
+        self.statements = list(ast_statements(tree.body))
+        self.style = FileStyle(text, positions, self.statements)
 
-    def on_visit(self, node: Node) -> bool:
-        return node in self.path
+    def splices(self) -> Iterator[Splice]:
+        """All of them; of those at one place the first comes first in the text."""
+        edits = self.edits
+        yield from self._imports()
+        for number, texts in edits.before.items():
+            yield from self._before(self.statements[number], texts)
+        for number in edits.classes:
+            yield from self._class(number)
+        for number, methods in edits.methods.items():
+            yield self._methods(self._function(number), methods)
+        for number, edit in edits.decorators.items():
+            yield from self._decorators(self._function(number), edit)
+        for number in edits.parameters:
+            yield self._signature(number)
+        for number, conditions in edits.branches.items():
+            node = self.statements[number]
+            assert isinstance(node, ast.Match)
+            yield from as_conditions(node, conditions, self.at)
+        for number, parts in edits.lowered.items():
+            if number not in edits.branches:
+                yield from self._lowered(self.statements[number], parts)
+        wrapped = {*edits.attributes, *edits.attribute_calls} - edits.lowered.keys()
+        yield from (self._assignment(number) for number in wrapped)
 
-    def on_leave(self, original: Node, updated: Node) -> Result:  # type: ignore[override]
-        if isinstance(updated, cst.ClassDef) and original in self.numbers:
-            edit = self.edits.classes.get(self.numbers[original])
-            return self._class(updated, edit) if edit is not None else updated
-        if isinstance(updated, cst.FunctionDef) and original in self.numbers:
-            return self._function(updated, self.numbers[original])
-        if original in self.numbers and self.numbers[original] in self.edits.lowered:
-            return self._lowered(updated, self.edits.lowered[self.numbers[original]])
-        if isinstance(updated, cst.Assign | cst.AnnAssign) and original in self.numbers:
-            return self._assignment(updated, self.numbers[original])
-        if isinstance(updated, cst.SimpleStatementLine) and original in self.path:
-            updated = self.style.laid_out(original, updated)
-        if isinstance(updated, cst.SimpleStatementLine) and original in self.imports:
-            return self._with_imports(updated, self.imports[original])
-        if isinstance(updated, cst.Module):
-            return self._with_imports_at_top(updated)
-        return updated
+    def _function(self, number: int) -> FunctionNode:
+        node = self.statements[number]
+        assert isinstance(node, FunctionNode)
+        return node
 
-    def _class(self, node: cst.ClassDef, edit: ClassEdit) -> cst.ClassDef:
-        script_module = cst.parse_expression(self.edits.runtime.get("ScriptModule", "ScriptModule"))
-        bases = [
-            base.with_changes(value=script_module) if i in edit.module_bases else base
-            for i, base in enumerate(node.bases)
-        ]
-        if edit.adds_base:
-            bases = appended(bases, [cst.Arg(script_module)])
-        keywords = list(node.keywords)
-        if edit.metaclass is not None:
-            bases, keywords = self._metaclass(bases, keywords, edit.metaclass)
-        node = node.with_changes(bases=bases, keywords=keywords)
-        if edit.adds_base and isinstance(node.lpar, cst.MaybeSentinel):
-            node = node.with_changes(lpar=cst.LeftParen(), rpar=cst.RightParen())
+    def _line(self, at: int, text: str) -> Splice:
+        """A line of its own before the one that begins at a place."""
+        is_unfinished = at and at == len(self.at.content) and self.at.starts[-1] != at
+        newline = self.style.newline
+        return Splice(at, at, newline + text if is_unfinished else text + newline)
+
+    def _class(self, number: int) -> Iterator[Splice]:
+        edit, node = self.edits.classes[number], self.statements[number]
+        assert isinstance(node, ast.ClassDef)
+        start, end = self.at.start(node), self.at.header_end(node)
+        if edit.module_bases or edit.adds_base or edit.metaclass is not None:
+            header = self.at.between(start, end)
+            yield Splice(start, end, pieces.class_header(header, edit, self.edits.runtime))
         if edit.constants and edit.constants_at is None:
-            names = self.style.strings(edit.constants)
-            statement = self.style.statement(f"__constants__ = {names}")
-            node = node.with_changes(body=_with_first(node.body, statement))
-        return node
+            statement = f"__constants__ = {self.style.strings(edit.constants)}"
+            yield from self._first_member(node, end, statement)
+        elif edit.constants_at is not None:
+            assigned = self.statements[edit.constants_at]
+            text = pieces.with_names(self.at.text(assigned), edit.constants, self.style.quote)
+            yield self._whole(assigned, text)
 
-    def _metaclass(
-        self, bases: list[cst.Arg], keywords: list[cst.Arg], decides: str
-    ) -> tuple[list[cst.Arg], list[cst.Arg]]:
-        value = cst.parse_expression(f"{self.edits.runtime['script_metaclass']}({decides})")
-        for i, keyword in enumerate(keywords):
-            if keyword.keyword is not None and keyword.keyword.value == "metaclass":
-                keywords[i] = keyword.with_changes(value=value)
-                return bases, keywords
-        added = cst.Arg(
-            value,
-            keyword=cst.Name("metaclass"),
-            equal=cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace("")),
-        )
-        if keywords:
-            return bases, appended(keywords, [added])
-        *bases, added = appended(bases, [added])
-        return bases, [added]
+    def _first_member(self, node: ast.ClassDef, header_end: int, text: str) -> Iterator[Splice]:
+        """A statement before all others of a class but the docstring."""
+        at, newline = self.at, self.style.newline
+        doc = node.body[0] if ast.get_docstring(node, clean=False) is not None else None
+        if at.is_one_line(header_end, at.start(node.body[0])):
+            # the end of the line, with its comment, stays behind the statements
+            indent = at.indent(at.start(node)) + self.style.indent
+            end, *rest = header_end, *node.body
+            if doc is not None:
+                yield Splice(header_end, at.start(doc), newline + indent)
+                end, rest = at.end(doc), node.body[1:]
+            text = indent + self.style.statement(text, indent)
+            if rest:
+                yield Splice(end, at.start(rest[0]), f"{newline}{text}{newline}{indent}")
+            else:
+                yield self._line(at.line_end(end), text)
+            return
+        indent = at.indent(at.outer_start(node.body[0]))
+        text = indent + self.style.statement(text, indent)
+        if doc is None:
+            yield self._line(at.line_end(header_end), text)
+            return
+        line = next(at.lines(node.body))
+        gap = newline if len(line) < len(node.body) else ""
+        yield self._line(self._end(line), gap + text)
 
-    def _function(self, node: cst.FunctionDef, number: int) -> cst.FunctionDef:
-        edit = self.edits.decorators.get(number)
-        if edit is not None:
-            node = self._decorated(node, edit)
-        annotations = self.edits.parameters.get(number)
-        if annotations:
-            texts = {name: spelling.text for name, spelling in annotations.items()}
-            parameters = node.params.visit(_Annotator(texts))
-            node = self.style.signature(node, node.with_changes(params=parameters))
-        return node
-
-    def _decorated(self, node: cst.FunctionDef, edit: DecoratorEdit) -> cst.FunctionDef:
-        markers = [cst.parse_expression(self.edits.runtime[name]) for name in edit.added]
-        kept = [d for i, d in enumerate(node.decorators) if i not in edit.removed]
-        lines = list(node.leading_lines)
-        if len(kept) < len(node.decorators) and 0 in edit.removed:
-            lines.extend(node.decorators[0].leading_lines)
-        if not node.decorators:
-            lines.extend(node.lines_after_decorators)
-            node = node.with_changes(lines_after_decorators=())
-        decorators = [*kept, *map(cst.Decorator, markers)]
-        return node.with_changes(leading_lines=lines, decorators=decorators)
-
-    def _assignment(self, node: cst.Assign | cst.AnnAssign, number: int) -> Node:
-        for edit in self.edits.classes.values():
-            if edit.constants_at == number:
-                return _with_names(node, edit.constants, self.style)
-        if number in self.edits.attribute_calls:
-            return node.with_deep_changes(
-                cst.ensure_type(node.value, cst.Call),
-                func=cst.parse_expression(self.edits.runtime["Attribute"]),
-            )
-        spelling = self.edits.attributes.get(number)
-        if spelling is None or node.value is None:
-            return node
-        wrapper = cst.parse_expression(self.edits.runtime["Attribute"])
-        of = cst.parse_expression(spelling.text)
-        comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-        wrapped = cst.Call(wrapper, [cst.Arg(_bare(node.value), comma=comma), cst.Arg(of)])
-        if isinstance(node, cst.Assign):
-            return node.with_changes(value=wrapped)
-        return cst.Assign([cst.AssignTarget(node.target)], wrapped, node.semicolon)
-
-    def _lowered(self, node: Node, parts: dict[str, str]) -> Node:
-        config = self.style.module.config_for_parsing
-        for name, text in parts.items():
-            if name == WHOLE:
-                line = cst.parse_statement(text, config=config).visit(_AbsoluteColumns())
-                statement = cst.ensure_type(line, cst.SimpleStatementLine).body[0]
-                return statement.with_changes(semicolon=_semicolon(node))
-            before = getattr(node, name)
-            # Parenthesised, for the text may have several lines; the source's own take their place.
-            after: Any = cst.parse_expression(f"({text})", config=config).visit(_AbsoluteColumns())
-            after = after.with_changes(
-                lpar=[*before.lpar, *after.lpar[1:]], rpar=[*after.rpar[:-1], *before.rpar]
-            )
-            node = node.with_changes(**{name: after})
-        return node
-
-    def _with_imports(self, line: cst.SimpleStatementLine, added: list[ImportEdit]) -> Result:
-        """An import with others around it. What stands above it, such as a comment, stays there."""
+    def _methods(self, node: FunctionNode, methods: tuple[MethodEdit, ...]) -> Splice:
+        """New methods before one of the source, its decorators and the comment above it."""
+        start = self.at.outer_start(node)
+        indent = self.at.indent(start)
         lines = []
-        above = line.leading_lines
-        for edit in added:
-            if not edit.after:
-                lines.append(self.style.statement(edit.text).with_changes(leading_lines=above))
-                above = [cst.EmptyLine(indent=False)] if edit.own_group else []
-        lines.append(line.with_changes(leading_lines=above))
-        lines.extend(self.style.statement(edit.text) for edit in added if edit.after)
-        return cst.FlattenSentinel(lines)
+        for method in methods:
+            body = indent + self.style.indent
+            returned = self.style.statement(f"return {method.expression}", body)
+            lines += [f"{indent}@{self.edits.runtime['constant']}"]
+            lines += [f"{indent}def {method.name}(self):", f"{body}{returned}", ""]
+        return self._line(self.at.above_comments(start), self.style.newline.join(lines))
 
-    def _with_imports_at_top(self, module: cst.Module) -> cst.Module:
-        added = [self.style.statement(a.text) for a in self.edits.imports if a.beside is None]
-        at = 0
-        for i, node in enumerate(module.body):
-            if not _stays_first(node, i):
-                break
-            at = i + 1
-        return module.with_changes(body=[*module.body[:at], *added, *module.body[at:]])
+    def _decorators(self, node: FunctionNode, edit: DecoratorEdit) -> Iterator[Splice]:
+        for position in edit.removed:
+            start, end = self.at.decorator(node.decorator_list[position])
+            yield Splice(start, end, "")
+        start = self.at.start(node)
+        newline = self.style.newline + self.at.indent(start)
+        added = (f"@{self.edits.runtime[name]}{newline}" for name in edit.added)
+        yield Splice(start, start, "".join(added))
 
+    def _signature(self, number: int) -> Splice:
+        node = self._function(number)
+        start, end = self.at.start(node), self.at.header_end(node)
+        annotations = {n: s.text for n, s in self.edits.parameters[number].items()}
+        before = self.at.between(start, end)
+        after = pieces.function_header(before, annotations)
+        return Splice(start, end, self.style.signature(before, after, self.at.indent(start)))
 
-def _semicolon(node: Node) -> cst.Semicolon | cst.MaybeSentinel:
-    return getattr(node, "semicolon", cst.MaybeSentinel.DEFAULT)
+    def _before(self, node: ast.stmt, texts: tuple[str, ...]) -> Iterator[Splice]:
+        start = self.at.start(node)
+        if hasattr(node, "body") or self.at.is_first(node):
+            indent = self.at.indent(start)
+            lines = (self.style.statement(t, indent) + self.style.newline + indent for t in texts)
+            yield Splice(start, start, "".join(lines))
+        else:  # behind a semicolon, or the colon of a block
+            yield Splice(start, start, "".join(f"{text}; " for text in texts))
 
+    def _lowered(self, node: ast.stmt, parts: dict[str, str]) -> Iterator[Splice]:
+        for name, text in parts.items():
+            if name:
+                part = getattr(node, name)
+                yield Splice(self.at.start(part), self.at.end(part), text)
+            else:
+                yield self._whole(node, text)
 
-class _AbsoluteColumns(cst.CSTTransformer):
-    """Keeps lines of a parsed piece of text where they are, however deep it is put into a file."""
+    def _assignment(self, number: int) -> Splice:
+        node = self.statements[number]
+        wrapper = self.edits.runtime["Attribute"]
+        if number in self.edits.attribute_calls:
+            assert isinstance(node, ast.Assign | ast.AnnAssign)
+            assert isinstance(node.value, ast.Call)
+            called = node.value.func
+            return Splice(self.at.start(called), self.at.end(called), wrapper)
+        of = self.edits.attributes[number].text
+        return self._whole(node, pieces.wrapped(self.at.text(node), wrapper, of))
 
-    def leave_ParenthesizedWhitespace(
-        self,
-        original_node: cst.ParenthesizedWhitespace,
-        updated_node: cst.ParenthesizedWhitespace,
-    ) -> cst.ParenthesizedWhitespace:
-        return updated_node.with_changes(indent=False)
+    def _whole(self, node: ast.stmt, text: str) -> Splice:
+        """All of a simple statement, laid out again where it has its lines to itself."""
+        start, end = self.at.start(node), self.at.end(node)
+        if self.at.is_alone(node):
+            text = self.style.changed(self.at.text(node), text, self.at.indent(start))
+        return Splice(start, end, text)
 
-    def leave_EmptyLine(
-        self, original_node: cst.EmptyLine, updated_node: cst.EmptyLine
-    ) -> cst.EmptyLine:
-        return updated_node.with_changes(indent=False)
+    def _imports(self) -> Iterator[Splice]:
+        lines = list(self.at.lines(self.tree.body))
+        by_statement = {statement: line for line in lines for statement in line}
+        for edit in self.edits.imports:
+            if edit.beside is None:
+                yield self._import_at_top(edit, lines)
+                continue
+            line = by_statement[self.statements[edit.beside]]
+            place = self._end(line) if edit.after else self.at.outer_start(line[0])
+            gap = self.style.newline if edit.own_group else ""
+            yield self._line(place, self.style.statement(edit.text) + gap)
+        names = defaultdict(list)
+        for module, name in self.edits.extended_imports:
+            names[module].append(name)
+        for module, added in names.items():
+            yield self._extended_import(module, added)
 
+    def _end(self, line: list[ast.stmt]) -> int:
+        return self.at.line_end(self.at.end(line[-1]))
 
-class _Annotator(cst.CSTTransformer):
-    """Gives parameters of one signature their annotations."""
+    def _import_at_top(self, edit: ImportEdit, lines: list[list[ast.stmt]]) -> Splice:
+        """An import below what must come first: the docstring, imports from ``__future__``."""
+        text = self.style.statement(edit.text)
+        kept = 0
+        while kept < len(lines) and _stays_first(lines[kept][0], kept):
+            kept += 1
+        if kept == 0:
+            return self._line(self.at.outer_start(lines[0][0]), text)
+        return self._line(self._end(lines[kept - 1]), text)
 
-    def __init__(self, texts: dict[str, str]) -> None:
-        super().__init__()
-        self.texts = texts
-
-    def visit_Lambda(self, node: cst.Lambda) -> bool:
-        return False
-
-    def leave_Param(self, original_node: cst.Param, updated_node: cst.Param) -> cst.Param:
-        text = self.texts.get(updated_node.name.value)
-        if text is None:
-            return updated_node
-        annotation = cst.Annotation(cst.parse_expression(text))
-        spaced = cst.AssignEqual()  # PEP 8: spaces around = where there is an annotation
-        return updated_node.with_changes(annotation=annotation, equal=spaced)
-
-
-def _bare(value: cst.BaseExpression) -> cst.BaseExpression:
-    """A value as the first argument of a call, in parentheses where it needs them there."""
-    if isinstance(value, cst.Tuple | cst.Yield) and not value.lpar:
-        return value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
-    return value
-
-
-def _with_names(node: cst.Assign | cst.AnnAssign, names: Sequence[str], style: FileStyle) -> Node:
-    """A list, tuple or set of strings with those that it lacks after its last."""
-    value = node.value
-    assert isinstance(value, cst.List | cst.Tuple | cst.Set)
-    present = {getattr(element.value, "evaluated_value", None) for element in value.elements}
-    added = [cst.parse_expression(style.string(name)) for name in names if name not in present]
-    elements = appended(value.elements, [*map(cst.Element, added)])
-    if isinstance(value, cst.Tuple) and len(value.elements) == 1:
-        elements[-1] = elements[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-    return node.with_changes(value=value.with_changes(elements=elements))
-
-
-def _with_first(body: cst.BaseSuite, statement: cst.SimpleStatementLine) -> cst.BaseSuite:
-    """A class body with a statement before all others but the docstring."""
-    if isinstance(body, cst.SimpleStatementSuite):
-        # the end of the line, with its comment, stays behind the statements
-        line = cst.SimpleStatementLine(body.body, trailing_whitespace=body.trailing_whitespace)
-        if not _is_docstring(line) or len(body.body) == 1:
-            return cst.IndentedBlock(
-                [line, statement] if _is_docstring(line) else [statement, line]
-            )
-        doc, *rest = body.body
-        first = cst.SimpleStatementLine([doc.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)])
-        return cst.IndentedBlock([first, statement, line.with_changes(body=rest)])
-    assert isinstance(body, cst.IndentedBlock)
-    at = 1 if body.body and _is_docstring(body.body[0]) else 0
-    if at and len(body.body) > 1:
-        statement = statement.with_changes(leading_lines=[cst.EmptyLine(indent=False)])
-    return body.with_changes(body=[*body.body[:at], statement, *body.body[at:]])
-
-
-def _is_docstring(node: Node) -> bool:
-    return (
-        isinstance(node, cst.SimpleStatementLine)
-        and isinstance(node.body[0], cst.Expr)
-        and isinstance(node.body[0].value, cst.SimpleString | cst.ConcatenatedString)
-    )
+    def _extended_import(self, module: str, names: list[str]) -> Splice:
+        """More names in the first import statement that takes some from a module."""
+        node = next(
+            s
+            for s in self.tree.body
+            if isinstance(s, ast.ImportFrom)
+            and (s.module, s.level) == (module, 0)
+            and s.names[0].name != "*"
+        )
+        text = pieces.with_imports(self.at.text(node), module, names)
+        return Splice(self.at.start(node), self.at.end(node), text)
 
 
-def _stays_first(node: Node, position: int) -> bool:
-    """Docstrings and ``from __future__`` imports come before every other statement."""
-    if position == 0 and _is_docstring(node):
-        return True
-    return (
-        isinstance(node, cst.SimpleStatementLine)
-        and isinstance(node.body[0], cst.ImportFrom)
-        and isinstance(node.body[0].module, cst.Name)
-        and node.body[0].module.value == "__future__"
-    )
+def _stays_first(node: ast.stmt, position: int) -> bool:
+    match node:
+        case ast.Expr(value=ast.Constant(value=str())):
+            return position == 0
+        case ast.ImportFrom(module="__future__"):
+            return True
+    return False
 
 
-def _with_extended_imports(module: cst.Module, edits: FileEdits) -> cst.Module:
-    """Add names to import statements that the file has."""
-    if not edits.extended_imports:
-        return module
-    context = CodemodContext()
-    for source, name in edits.extended_imports:
-        AddImportsVisitor.add_needed_import(context, source, name)
-    return AddImportsVisitor(context).transform_module(module)
-
-
-def _with_banner(code: str, banner: str, newline: str) -> str:
-    """Put the banner below a line that must be first: ``#!`` or an encoding (PEP 263)."""
-    lines = physical_lines(code)
-    at = 0
-    if lines and lines[0].startswith("#!"):
-        at = 1
-    for i, line in enumerate(lines[:2]):
-        if line.startswith("#") and "coding" in line:
-            at = i + 1
-    return "".join([*lines[:at], banner + newline, *lines[at:]])
+def _below_first_lines(positions: Positions) -> int:
+    """The place below lines that must be first: ``#!``, and an encoding (PEP 263)."""
+    content, starts = positions.content, [*positions.starts, len(positions.content)]
+    place = 0
+    for start, end in pairwise(starts[:3]):
+        line = content[start:end]
+        if (start == 0 and line.startswith(b"#!")) or (line.startswith(b"#") and b"coding" in line):
+            place = end
+        elif line.strip() and not line.startswith(b"#"):
+            break
+    return place
