@@ -8,6 +8,7 @@ from .errors import AttributeTypeWarning, CompilationError, SaveError, Uncompile
 from .metaclass import script_metaclass
 from .script_module import ScriptModule
 from .serialization import code, graph, load, save
+from .unwrap import unwrap
 
 __all__ = [
     "Attribute",
@@ -28,4 +29,5 @@ __all__ = [
     "script_metaclass",
     "script_method",
     "unused",
+    "unwrap",
 ]

@@ -8,6 +8,8 @@ from typing import Any
 
 from torch import nn
 
+from .attribute import Attribute
+from .class_defaults import class_values
 from .errors import CompilationError
 from .source_text import place_of_node
 from .torch_internals import CppModule
@@ -29,16 +31,17 @@ def check_aliases(modules: Iterable[tuple[nn.Module, CppModule]]) -> None:
     modules = list(modules)
     holders: dict[int, list[str]] = defaultdict(list)
     for module, cpp in modules:
-        for name in _containers(module, cpp):
-            holders[id(vars(module)[name])].append(f"{type(module).__name__}.{name}")
+        for name, value in _containers(module, cpp):
+            holders[id(value)].append(f"{type(module).__name__}.{name}")
+            if name not in vars(module):
+                holders[id(value)].append("those of other instances")
     if all(len(names) == 1 for names in holders.values()):
         return
     changes: dict[tuple[str, str], str] = {}
     for _, cpp in modules:
         changes.update(_changed_attributes(cpp))
     for module, cpp in modules:
-        for name in _containers(module, cpp):
-            value = vars(module)[name]
+        for name, value in _containers(module, cpp):
             place, names = changes.get((cpp._type().qualified_name(), name)), holders[id(value)]
             if place is not None and len(names) > 1:
                 raise CompilationError(
@@ -47,8 +50,13 @@ def check_aliases(modules: Iterable[tuple[nn.Module, CppModule]]) -> None:
                 )
 
 
-def _containers(module: nn.Module, cpp: CppModule) -> list[str]:
-    return [n for n, v in vars(module).items() if isinstance(v, (list, dict)) and cpp.hasattr(n)]
+def _containers(module: nn.Module, cpp: CppModule) -> Iterator[tuple[str, Any]]:
+    """The lists and dicts of a module, and of its class, that are attributes once compiled."""
+    held = {**class_values(type(module), (list, dict, Attribute)), **vars(module)}
+    for name, value in held.items():
+        value = value.value if isinstance(value, Attribute) else value
+        if isinstance(value, (list, dict)) and cpp.hasattr(name):
+            yield name, value
 
 
 def _changed_attributes(cpp: CppModule) -> Iterator[tuple[tuple[str, str], str]]:

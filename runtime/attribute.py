@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from typing import Any
 
 import torch
 from torch import nn
 
 from .errors import AttributeTypeWarning
+from .numpy_values import plain
 from .torch_internals import JitType
 
 # In the module's own dictionary, so that copies and pickles keep it. TorchScript leaves out names
@@ -63,9 +65,13 @@ class Contradiction(Exception):
 def conform(value: Any, type: JitType) -> Any:
     """The value as TorchScript holds it under the type: ints become floats where floats are meant.
 
-    Raises Contradiction when the value plainly is of another type. TorchScript would convert some
-    of these without a word: 2 under bool is True.
+    Values of NumPy become Python's. Raises Contradiction when the value plainly is of another type.
+    TorchScript would convert some of these without a word: 2 under bool is True.
     """
+    return _conform(plain(value), type)
+
+
+def _conform(value: Any, type: JitType) -> Any:
     kind = type.kind()
     if kind == "FloatType" and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
@@ -80,38 +86,40 @@ def conform(value: Any, type: JitType) -> Any:
 
 
 def _optional(value: Any, type: JitType) -> Any:
-    return None if value is None else conform(value, type.getElementType())
+    return None if value is None else _conform(value, type.getElementType())
 
 
 def _list(value: Any, type: JitType) -> Any:
     if not isinstance(value, (list, tuple)):  # TorchScript takes both
         raise Contradiction
-    return [conform(item, type.getElementType()) for item in value]
+    return [_conform(item, type.getElementType()) for item in value]
 
 
 def _dict(value: Any, type: JitType) -> Any:
     if not isinstance(value, dict):
         raise Contradiction
     key, item = type.getKeyType(), type.getValueType()
-    return {conform(k, key): conform(v, item) for k, v in value.items()}
+    return {_conform(k, key): _conform(v, item) for k, v in value.items()}
 
 
 def _tuple(value: Any, type: JitType) -> Any:
     elements = type.elements()
     if not isinstance(value, tuple) or len(value) != len(elements):
         raise Contradiction
-    items = [conform(item, element) for item, element in zip(value, elements, strict=True)]
+    items = [_conform(item, element) for item, element in zip(value, elements, strict=True)]
     # a named tuple keeps its class
     return value._make(items) if hasattr(value, "_make") else tuple(items)
 
 
 def _union(value: Any, type: JitType) -> Any:
+    fitting = []
     for member in type.containedTypes():
-        try:
-            return conform(value, member)
-        except Contradiction:
-            continue
-    raise Contradiction
+        with suppress(Contradiction):
+            fitting.append(_conform(value, member))
+    if not fitting:
+        raise Contradiction
+    # an int stays one where the union has it beside float
+    return next((v for v in fitting if v.__class__ is value.__class__), fitting[0])
 
 
 _SCALARS: dict[str, type] = {

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator
+from contextlib import suppress
+from enum import Enum
 from typing import Any
 
 import torch
@@ -12,7 +14,7 @@ import torch
 from .constant_expressions import constant_differences
 from .differences import check_differences
 from .errors import CompilationError
-from .source_text import decorators_of, nodes_of, place_of, place_of_node, source_of
+from .source_text import decorators_of, nodes_of, place_of, place_of_line, place_of_node, source_of
 from .torch_internals import CppModule, called_names, script_functions
 
 # Decorators that leave the function as it is.
@@ -37,9 +39,10 @@ def check_function(fn: Any) -> None:
         for node in nodes_of(function):
             _refuse_effects_in_chain(function, node)
             _refuse_bool_fill(function, node)
+            _refuse_identity_of_number(function, node)
         constants = _constants_of(getattr(fn, "__self__", None))
         for node, message in constant_differences(function, constants.get):
-            raise CompilationError(f"{_line_of(function, node)}: {message}")
+            raise CompilationError(f"{place_of_line(function, node)}: {message}")
 
 
 def _constants_of(module: object) -> dict[str, Any]:
@@ -99,8 +102,8 @@ def _refuse_effects_in_chain(function: Any, node: ast.AST) -> None:
     for middle in node.comparators[:-1]:
         if any(_may_have_effects(call) for call in ast.walk(middle)):
             raise CompilationError(
-                f"{_line_of(function, node)}: TorchScript evaluates `{ast.unparse(middle)}` twice "
-                "in this chain of comparisons. Assign it to a variable before."
+                f"{place_of_line(function, node)}: TorchScript evaluates `{ast.unparse(middle)}` "
+                "twice in this chain of comparisons. Assign it to a variable before."
             )
 
 
@@ -115,14 +118,38 @@ def _refuse_bool_fill(function: Any, node: ast.AST) -> None:
         for value in (*node.args[1:2], *named):
             if isinstance(value, ast.Constant) and isinstance(value.value, bool):
                 raise CompilationError(
-                    f"{_line_of(function, node)}: torch.full of a bool has dtype int64 in "
+                    f"{place_of_line(function, node)}: torch.full of a bool has dtype int64 in "
                     "TorchScript. Give it dtype=torch.bool."
                 )
 
 
-def _line_of(function: Any, node: Any) -> str:
-    code = function.__code__
-    return f"{code.co_filename}:{code.co_firstlineno + node.lineno - 1}"
+def _refuse_identity_of_number(function: Any, node: ast.AST) -> None:
+    """Members of an IntEnum or a StrEnum are numbers and strings in TorchScript, never a member."""
+    if not isinstance(node, ast.Compare):
+        return
+    for operator, operand in zip(node.ops, node.comparators, strict=True):
+        for one in (node.left, operand) if isinstance(operator, (ast.Is, ast.IsNot)) else ():
+            member = _global_value(function, one)
+            if isinstance(member, Enum) and isinstance(member, (int, float, str)):
+                raise CompilationError(
+                    f"{place_of_line(function, node)}: `is` with {ast.unparse(one)}, which is "
+                    f"{member.value!r} in TorchScript, is never true once compiled. Write "
+                    f"`== {ast.unparse(one)}.value`."
+                )
+
+
+def _global_value(function: Any, node: ast.expr) -> Any:
+    """The value of a dotted name that a function finds outside of itself; None for others."""
+    match node:
+        case ast.Name(id=name) if name in function.__code__.co_freevars:
+            cell = function.__closure__[function.__code__.co_freevars.index(name)]
+            with suppress(ValueError):  # the cell is empty yet
+                return cell.cell_contents
+        case ast.Name(id=name) if name not in function.__code__.co_varnames:
+            return function.__globals__.get(name)
+        case ast.Attribute(value=owner, attr=name):
+            return getattr(_global_value(function, owner), name, None)
+    return None
 
 
 _PURE = {"abs", "float", "int", "len", "max", "min", "ord", "round", "sum"}

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from .aliases import check_aliases
+from .annotations import class_annotations
 from .checks import CompiledCodeCheck
 from .compiled_state import (
     adopt,
@@ -22,7 +23,7 @@ from .compiled_state import (
 from .compiler import compiling, lock
 from .declarations import (
     Declarations,
-    class_annotations,
+    changed_values,
     hidden_values,
     shown_to_torch,
     untyped_empties,
@@ -30,6 +31,7 @@ from .declarations import (
 from .errors import CompilationError, warn_of_uncompiled
 from .late import compile_late
 from .metaclass import is_twin
+from .numpy_meaning import refuse_other_meaning
 from .overrides import refuse_own_call, refuse_own_setattr
 from .properties import left_to_python, unmentioned_properties
 from .python_calls import python_calls
@@ -158,11 +160,12 @@ class Compilation:
             declarations = Declarations(module)
             script_module = self._create(module, declarations, children)
             reads = declarations.reads
-            constants = {name: declarations.values[name] for name in reads}
+            constants = declarations.constant_values()
         else:
             script_module, reads, constants = _create_library_module(module, children), {}, {}
         built = _built_from(module, script_module, constants, reads)
         self._check.check_methods(type(module), built.cpp)
+        refuse_other_meaning(module, built.cpp)
         refuse_own_setattr(module, built.cpp)
         return built
 
@@ -234,6 +237,7 @@ def _add_late(module: Any, methods: list[str]) -> None:
 def _create_library_module(module: nn.Module, children: dict[str, nn.Module | None]) -> Any:
     """Script a module of a library, as torch does, with its compiled children in their places."""
     view = with_children(module, children)
+    view.__dict__.update(changed_values(module))
     view.__dict__.update(hidden_values(module))
     try:
         script_module = _script(view)

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from .class_defaults import reveal
 from .constant import FROZEN, refuse_frozen
 from .late import LateMethod, late_methods
 from .metaclass import is_twin
@@ -54,7 +55,7 @@ def adopt(
         if name in PYTHON_STATE:
             continue
         state.pop(name, None)
-        _reveal(type(twin), name)
+        reveal(type(twin), name)
     state["_c"] = cpp
     state["_concrete_type"] = concrete_type
     state["_parameters"] = parameter_view(cpp)
@@ -72,33 +73,6 @@ def adopt(
         {n: m for n, m in late_methods(twin, cpp, concrete_type).items() if n not in state}
     )
     register_twin(cpp, twin)
-
-
-class ClassDefault:
-    """A class attribute that an instance attribute of the same name hides.
-
-    Python finds the class's value before it asks `__getattr__`, where the data in C++ is found.
-    """
-
-    def __init__(self, name: str, default: Any) -> None:
-        self.name = name
-        self.default = default
-
-    def __get__(self, instance: nn.Module | None, owner: type) -> Any:
-        cpp = None if instance is None else instance.__dict__.get("_c")
-        if cpp is not None and cpp.hasattr(self.name):
-            return cpp.getattr(self.name)
-        bind = getattr(type(self.default), "__get__", None)
-        return self.default if bind is None else bind(self.default, instance, owner)
-
-
-def _reveal(cls: type, name: str) -> None:
-    for base in cls.__mro__:
-        if name in vars(base):
-            default = vars(base)[name]
-            if not isinstance(default, ClassDefault) and not hasattr(type(default), "__set__"):
-                setattr(cls, name, ClassDefault(name, default))
-            return
 
 
 def assign(twin: nn.Module, name: str, value: Any) -> bool:

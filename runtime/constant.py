@@ -7,7 +7,9 @@ from typing import Any, Generic, TypeVar, overload
 
 from torch import nn
 
-from .torch_internals import PYTHON_STATE, recorded_reads
+from .content_reads import ContentReads
+from .numpy_values import plain
+from .torch_internals import PYTHON_STATE, is_constant_value, recorded_reads
 
 T = TypeVar("T")
 
@@ -44,10 +46,21 @@ def constants_of(module: nn.Module) -> list[str]:
 
 
 def evaluate(module: nn.Module, name: str) -> tuple[Any, list[tuple[nn.Module, str]]]:
-    """The value of a constant, and the attributes of modules that it read."""
-    with recorded_reads() as reads:
+    """The value of a constant, and the attributes of modules that it read.
+
+    Raises TypeError when it is none for TorchScript, ValueError when it depends on what a tensor
+    contains, and what the function raises.
+    """
+    with recorded_reads() as reads, ContentReads() as content:
         # not by getattr, which would hide an AttributeError that the function raises
-        value = getattr(type(module), name).function(module)
+        value = plain(getattr(type(module), name).function(module))
+    if content.first is not None:
+        raise ValueError(
+            f"it depends on what a tensor contains, by {content.first}, which training and loading "
+            "change; read the tensor in a method"
+        )
+    if not is_constant_value(value):
+        raise TypeError(f"it is a {type(value).__name__}, which is no constant of TorchScript")
     return value, [(m, n) for m, n in reads if n != name and not _is_machinery(n)]
 
 

@@ -74,7 +74,7 @@ class _Source:
                 return _TEXT if is_float and not self._is_message(node) else None
             case ast.BoolOp(values=values):
                 known = any(self.type(v) not in (None, bool) for v in values)
-                return _VALUE if known and not self._is_condition(node) else None
+                return _VALUE if known and not is_condition(node, self.parents) else None
         return None
 
     def type(self, node: ast.expr | type, depth: int = 0) -> type | None:
@@ -123,15 +123,16 @@ class _Source:
                 return True
         return False
 
-    def _is_condition(self, node: ast.AST) -> bool:
-        parent = self.parents.get(node)
-        match parent:
-            case ast.If() | ast.While() | ast.IfExp():
-                return parent.test is node
-            case ast.Assert() | ast.UnaryOp(op=ast.Not()):
-                return True
-            case ast.Call(func=ast.Name(id="bool")):
-                return True
-            case ast.BoolOp():
-                return self._is_condition(parent)
-        return False
+
+def is_condition(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Whether only the truth of a node matters to what stands around it."""
+    match parent := parents.get(node):
+        case ast.If() | ast.While() | ast.IfExp():
+            return parent.test is node
+        case ast.Assert() | ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.Call(func=ast.Name(id="bool")):
+            return True
+        case ast.BoolOp():
+            return is_condition(parent, parents)
+    return False

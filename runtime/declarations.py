@@ -6,10 +6,9 @@ evaluating strings. Here all bases count, strings are evaluated, and the instanc
 
 from __future__ import annotations
 
+import copy
 import inspect
 import reprlib
-import sys
-import types
 import typing
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -18,14 +17,27 @@ from typing import Any
 import torch
 from torch import nn
 
+from .annotations import class_annotations
 from .attribute import Attribute, Contradiction, conform, recorded_types, warn_of_contradiction
 from .checks import is_torchs_own
+from .class_defaults import class_values, held_by
 from .constant import constants_of, evaluate
 from .errors import CompilationError
+from .float_parameters import ints_as_floats
+from .numpy_meaning import needs_following
+from .numpy_values import array_type, plain
 from .source_text import place_of_annotation
-from .torch_internals import PYTHON_STATE, interface_methods, is_constant_value, is_final, jit_type
+from .torch_internals import (
+    PYTHON_STATE,
+    interface_methods,
+    is_constant_value,
+    is_final,
+    is_typed,
+    jit_type,
+)
 
-_TORCH_BASES = (nn.Module, torch.jit.ScriptModule, object)
+_MISSING = object()
+_ZEROS = "__negative_zeros__"
 
 
 class _Unavailable(Exception):
@@ -40,7 +52,11 @@ class Declarations:
 
     def __init__(self, module: nn.Module) -> None:
         self.module = module
-        self.values: dict[str, Any] = {**_class_level_values(module), **hidden_values(module)}
+        self.values: dict[str, Any] = {
+            **changed_values(module),
+            **_class_level_values(module),
+            **hidden_values(module),
+        }
         # never empty, for torch would then look up those of the class
         self.types: dict[str, Any] = {"training": bool}
         self.constants: list[str] = []
@@ -54,34 +70,65 @@ class Declarations:
     def _evaluate_constants(self) -> None:
         for name in constants_of(self.module):
             try:
-                self.values[name], self.reads[name] = evaluate(self.module, name)
+                value, reads = evaluate(self.module, name)
             except Exception as error:
                 # It may be read only in a branch that this instance never takes; should compiled
                 # code read it, TorchScript's error is completed with this one.
                 self.failed[name] = error
                 self.values[name] = _Unavailable()
+            else:
+                self.values[name], self.reads[name] = value, reads
 
     def _collect_constants(self, annotations: dict[str, Any]) -> None:
         module = self.module
         wanted: dict[str, None] = {}
         for source in (*reversed(type(module).__mro__), module):
             wanted.update(dict.fromkeys(vars(source).get("__constants__", ())))
-        wanted.update(dict.fromkeys(self.reads))
         for name, annotation in annotations.items():
             if is_final(annotation):
                 value = getattr(module, name, ...)
                 if isinstance(value, (torch.Tensor, nn.Module)):
                     raise _no_constant(type(module), name, value)
-                if is_constant_value(value):
+                if _is_constant(plain(value)):
                     wanted[name] = None
         state = (module._parameters, module._buffers, module._modules)
-        self.constants = [
-            name
-            for name in wanted
-            if not any(name in held for held in state)
-            and name not in self.failed
-            and (name in self.values or hasattr(module, name))
-        ]
+        for name in wanted:
+            if name not in self.failed and not any(name in held for held in state):
+                self._take_constant(name, annotations.get(name))
+        self.constants += [name for name in self.reads if name not in self.constants]
+        self._tell_zeros_apart()
+
+    def _tell_zeros_apart(self) -> None:
+        """Modules whose constants are equal share code, and 0.0 equals -0.0."""
+        values = {
+            name: self.values.get(name, vars(self.module).get(name)) for name in self.constants
+        }
+        zeros = {name: repr(value) for name, value in values.items() if "-0.0" in repr(value)}
+        if zeros:
+            self.values[_ZEROS] = str(zeros)
+            self.constants.append(_ZEROS)
+
+    def _take_constant(self, name: str, annotation: Any) -> None:
+        """Make a name a constant, or an attribute where its value is none for TorchScript."""
+        module = self.module
+        held = vars(module)[name] if name in vars(module) else self.values.get(name, _MISSING)
+        if held is _MISSING:
+            held = getattr(module, name, _MISSING)
+        if held is _MISSING:
+            return
+        value = _as_annotated(plain(held), annotation)
+        is_class_level = name not in vars(module) and _is_data(type(module), name)
+        # which Python changes, and of which TorchScript would make a tuple
+        is_list = is_class_level and isinstance(value, list) and bool(value) and is_typed(value)
+        if _is_constant(value) and not is_list and not needs_following(type(module), name, held):
+            self.constants.append(name)
+        if is_class_level or value is not held:
+            self.values[name] = copy.copy(value) if isinstance(value, (list, dict)) else value
+
+    def constant_values(self) -> dict[str, Any]:
+        """The constants that a compiled module holds in Python in the place of what it held."""
+        names = {*self.reads, *(vars(self.module).keys() & set(self.constants))}
+        return {name: self.values[name] for name in sorted(names & self.values.keys())}
 
     def _collect_types(self, annotations: dict[str, Any]) -> None:
         module = self.module
@@ -99,6 +146,8 @@ class Declarations:
                 self.values[name] = self._declare(name, _unwrapped(told[name]), value)
             elif name in annotations:
                 self.values[name] = self._declare_annotated(name, annotations[name], value)
+            elif (of_array := array_type(vars(module).get(name))) is not None:
+                self.types[name] = of_array
 
     def _declare_annotated(self, name: str, annotation: Any, value: Any) -> Any:
         """As `_declare`; a contradiction is an error in a class that is not torch's own."""
@@ -125,6 +174,41 @@ class Declarations:
             return value
         self.types[name] = annotation
         return conforming
+
+
+def _as_annotated(value: Any, annotation: Any) -> Any:
+    """The value, of the type that is annotated if it fits: 2.0 for 2 under `Final[float]`."""
+    declared = None if annotation is None else jit_type(_unwrapped(annotation))
+    try:
+        return value if declared is None else conform(value, declared)
+    except Contradiction:
+        return value
+
+
+def _is_constant(value: Any) -> bool:
+    """Whether TorchScript takes the value as a constant and keeps what it is.
+
+    Of a named tuple it would forget the names.
+    """
+    return is_constant_value(value) and not hasattr(value, "_fields")
+
+
+def _is_data(cls: type, name: str) -> bool:
+    """Whether a class holds a value under the name, and no method, property, class or module."""
+    held = held_by(cls, name, _MISSING)
+    is_value = held is not _MISSING and not callable(held)
+    return is_value and not hasattr(type(held), "__get__")
+
+
+def changed_values(module: nn.Module) -> dict[str, Any]:
+    """The attributes that TorchScript knows in another form: NumPy's, and ints for floats."""
+    changed = ints_as_floats(module)
+    for name, value in vars(module).items():
+        if name not in PYTHON_STATE and not name.startswith("__"):
+            new = plain(value)
+            if new is not value:
+                changed[name] = new
+    return changed
 
 
 def _no_constant(cls: type, name: str, value: Any) -> CompilationError:
@@ -171,28 +255,6 @@ def _holds_module(value: Any) -> bool:
     return isinstance(value, nn.Module)
 
 
-def class_annotations(cls: type) -> dict[str, Any]:
-    """The annotations of a class and its bases; those that cannot be evaluated are left out."""
-    found: dict[str, Any] = {}
-    for base in reversed(cls.__mro__):
-        if base in _TORCH_BASES:
-            continue
-        for name, annotation in inspect.get_annotations(base).items():
-            found.pop(name, None)
-            try:
-                found[name] = _evaluated(annotation, base)
-            except (NameError, AttributeError, TypeError, SyntaxError):
-                continue  # a name that exists only for type checkers, or is local to a function
-    return found
-
-
-def _evaluated(annotation: Any, cls: type) -> Any:
-    while isinstance(annotation, str):
-        names = {**vars(typing), **vars(sys.modules.get(cls.__module__, types))}
-        annotation = eval(annotation, names, dict(vars(cls)))
-    return annotation
-
-
 def _unwrapped(annotation: Any) -> Any:
     """`int` for `Final[int]`."""
     arguments = typing.get_args(annotation)
@@ -202,15 +264,12 @@ def _unwrapped(annotation: Any) -> Any:
 def _class_level(module: nn.Module) -> dict[str, Attribute]:
     """The `Attribute`s in class bodies that no other value hides."""
     held = {**vars(module), **module._parameters, **module._buffers, **module._modules}
-    names = {
-        n for c in type(module).__mro__ for n, v in vars(c).items() if isinstance(v, Attribute)
-    }
-    found = {n: inspect.getattr_static(type(module), n) for n in sorted(names) if n not in held}
-    return {n: v for n, v in found.items() if isinstance(v, Attribute)}
+    found = class_values(type(module), (Attribute,))
+    return {name: value for name, value in found.items() if name not in held}
 
 
 def _class_level_values(module: nn.Module) -> dict[str, Any]:
-    return {name: attribute.value for name, attribute in _class_level(module).items()}
+    return {name: plain(attribute.value) for name, attribute in _class_level(module).items()}
 
 
 def _class_level_types(module: nn.Module) -> dict[str, Any]:

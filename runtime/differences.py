@@ -156,13 +156,13 @@ _CHECKS: list[tuple[str, Check, str]] = [
 def _check_values_of_and_or(graph: Any) -> None:
     """`a or b` is one of its operands in Python, and a bool in TorchScript."""
     decisions = list(graph.findAllNodes("prim::If"))
-    returned_to = _receivers([*decisions, *graph.findAllNodes("prim::Loop")])
+    returned_to = receivers([*decisions, *graph.findAllNodes("prim::Loop")])
     for node in decisions:
         outputs = list(node.outputs())
         if len(outputs) != 1 or outputs[0].type().kind() != "BoolType":
             continue
         operands = [next(node.inputs()), *(r for b in node.blocks() for r in b.outputs())]
-        truths = [value for value in operands if _is_implied_truth(value.node())]
+        truths = [value for value in operands if is_implied_truth(value.node())]
         if _is_and_or(node) and truths and not _is_condition(outputs[0], returned_to):
             raise CompilationError(
                 f"{place_of_node(node)}: `and` and `or` give one of their operands in Python, and "
@@ -171,7 +171,7 @@ def _check_values_of_and_or(graph: Any) -> None:
             )
 
 
-def _receivers(nodes: list[Any]) -> dict[str, list[Any]]:
+def receivers(nodes: list[Any]) -> dict[str, list[Any]]:
     """What each result of an inner block becomes; None where a loop goes on by it."""
     found: dict[str, list[Any]] = {}
     for node in nodes:
@@ -190,7 +190,7 @@ def _is_and_or(node: Any) -> bool:
     return any(result.node().kind() == "prim::Constant" for result in results)
 
 
-def _is_implied_truth(node: Any) -> bool:
+def is_implied_truth(node: Any) -> bool:
     """Whether a bool was made of another value by the compiler, and not by `bool()`."""
     if node.kind() == "aten::Bool":
         return text_of_node(node) != "bool"

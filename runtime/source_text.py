@@ -25,6 +25,12 @@ def place_of(function: Any) -> str:
     return f"{code.co_filename}:{code.co_firstlineno}"
 
 
+def place_of_line(function: Any, node: Any) -> str:
+    """File and line of one of the syntax nodes of a function."""
+    code = inspect.unwrap(function).__code__
+    return f"{code.co_filename}:{code.co_firstlineno + node.lineno - 1}"
+
+
 def decorators_of(function: Any) -> list[ast.expr]:
     """The decorators that stand above a function; none where its source is unknown."""
     statements = _parsed(function).body

@@ -37,6 +37,8 @@ _sources: Any = torch._sources
 _frontend: Any = torch.jit.frontend
 _python_cu: Any = _untyped_cu
 _Module: Any = nn.Module
+_parse_schema: Any = torch._C.parse_schema
+_infer_type: Any = torch._C._jit_try_infer_type
 
 _EXPORT: Any = _jit_internal.FunctionModifiers.EXPORT
 
@@ -91,6 +93,11 @@ def is_constant_value(value: object) -> bool:
     if isinstance(value, (tuple, list)):
         return all(is_constant_value(item) for item in value)
     return isinstance(value, _recursive._constant_types)
+
+
+def is_typed(value: object) -> bool:
+    """Whether TorchScript infers a type for the value (`_jit_try_infer_type`)."""
+    return bool(_infer_type(value).success())
 
 
 def create_script_module(
@@ -212,6 +219,12 @@ def called_names(graph: Any) -> Iterator[str]:
         owner = next(call.inputs()).type()
         if owner.kind() == "ClassType":
             yield f"{owner.qualified_name()}.{call.s('name')}"
+
+
+def schema_of(node: Any) -> list[Any]:
+    """The arguments that the operator of a node takes; none for what is no operator."""
+    schema = node.schema()
+    return [] if "(no schema)" in schema else list(_parse_schema(schema).arguments)
 
 
 @contextmanager

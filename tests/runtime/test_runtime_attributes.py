@@ -117,6 +117,7 @@ def test_in_a_class_body_it_is_an_attribute_of_each_instance(kind):
     assert first.steps == 3 and Shared.steps == 3
     jit_runtime.compile(first)(torch.ones(1))
     assert first.steps == 4.0 and second.steps == 3 and Shared.steps == 3
+    assert torch.equal(jit_runtime.compile(second)(torch.ones(1)), torch.tensor([4.0]))
 
 
 def test_annotations_of_all_bases_count_as_strings_too():
