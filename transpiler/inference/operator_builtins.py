@@ -72,33 +72,13 @@ BUILTINS: Mapping[str, tuple[str, ...]] = {
 }
 """Signatures; iterating over what ``range`` returns gives ints."""
 
-_OF_ONE = [
-    "acos",
-    "acosh",
-    "asin",
-    "asinh",
-    "atan",
-    "atanh",
-    "cos",
-    "cosh",
-    "degrees",
-    "erf",
-    "erfc",
-    "exp",
-    "expm1",
-    "fabs",
-    "gamma",
-    "lgamma",
-    "log10",
-    "log1p",
-    "log2",
-    "radians",
-    "sin",
-    "sinh",
-    "sqrt",
-    "tan",
-    "tanh",
-]
+# fmt: off
+_OF_ONE = (
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "degrees",
+    "erf", "erfc", "exp", "expm1", "fabs", "gamma", "lgamma", "log10", "log1p",
+    "log2", "radians", "sin", "sinh", "sqrt", "tan", "tanh",
+)
+# fmt: on
 
 MATH: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(_OF_ONE, _OF_INT_OR_FLOAT),

@@ -84,7 +84,8 @@ def match(
 def bound(formal: Type, given: Type) -> dict[Type, Type] | None:
     """What the variables of a type stand for when it is to be another; None if it cannot be."""
     arguments = _Arguments()
-    return arguments.variables if arguments.fit(formal, given) is not None else None
+    result = arguments.fit(formal, given)
+    return arguments.variables if result is not None and result[0] is Fit.EXACT else None
 
 
 def substituted(of: Type, variables: Mapping[Type, Type]) -> Type:
@@ -224,7 +225,8 @@ class _Arguments:
     def _fit_list(self, formal: Type, given: Type, broadcasts: bool) -> tuple[Fit, Type] | None:
         (element,) = formal.args
         if broadcasts and given.name not in ("List", "Tuple"):
-            return self.fit(element, given)
+            one = self.fit(element, given)
+            return one if one is None or one[0] is Fit.EXACT else (one[0], element)
         if given.name not in ("List", "Tuple"):
             return None
         results = [self.fit(element, each) for each in given.args if each != ELLIPSIS]

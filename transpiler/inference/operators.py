@@ -82,7 +82,9 @@ class Operators:
         if module in _PYTHON:
             return _signatures(_PYTHON[module].get(key, ()))
         found = self._table.functions.get(_MODULES.get(module, module), {}).get(key, ())
-        return _signatures(self._table.operators[found] if isinstance(found, str) else found)
+        if isinstance(found, str):
+            return _of_tensors(_signatures(self._table.operators[found]))
+        return _signatures(found)
 
     def method(self, receiver: Type, name: str) -> tuple[Signature, ...]:
         """The overloads of a method of a Tensor, List, Dict or str, without the receiver.
@@ -139,6 +141,20 @@ class Operators:
 
 def _signatures(texts: Iterable[str]) -> tuple[Signature, ...]:
     return tuple(map(parse_signature, texts))
+
+
+def _of_tensors(signatures: tuple[Signature, ...]) -> tuple[Signature, ...]:
+    """Without the overloads of which TorchScript makes its own operators on numbers and lists.
+
+    Python's ``torch.sum`` takes no list, though ``aten::sum`` does.
+    """
+    if not any(map(_takes_tensor, signatures)):
+        return signatures
+    return tuple(s for s in signatures if _takes_tensor(s) or s.returns.holds(TENSOR))
+
+
+def _takes_tensor(signature: Signature) -> bool:
+    return any(p.type.holds(TENSOR) for p in signature.parameters if not p.keyword_only)
 
 
 def _of_receiver(signature: Signature, receiver: Type) -> Signature | None:
