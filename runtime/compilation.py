@@ -31,7 +31,7 @@ from .declarations import (
 from .errors import CompilationError, warn_of_uncompiled
 from .late import compile_late
 from .metaclass import is_twin
-from .numpy_meaning import refuse_other_meaning
+from .numpy_meaning import record_origins, refuse_other_meaning
 from .overrides import refuse_own_call, refuse_own_setattr
 from .properties import left_to_python, unmentioned_properties
 from .python_calls import python_calls
@@ -204,6 +204,7 @@ class Compilation:
             warn_of_uncompiled(self._built[key].original, error)
         for built in self._built.values():
             if is_twin(built.original):
+                record_origins(built.original)
                 adopt(built.original, built.cpp, built.concrete_type, built.children)
                 built.original.__dict__.update(built.constants)
             for child in filter(is_twin, built.children.values()):
@@ -231,7 +232,7 @@ def _add_late(module: Any, methods: list[str]) -> None:
     if is_twin(module):
         for name in methods:
             if not module._c._has_method(name):
-                compile_late(module._concrete_type, name)
+                compile_late(module._concrete_type, name, module)
 
 
 def _create_library_module(module: nn.Module, children: dict[str, nn.Module | None]) -> Any:

@@ -14,6 +14,7 @@ from .class_defaults import reveal
 from .constant import FROZEN, refuse_frozen
 from .late import LateMethod, late_methods
 from .metaclass import is_twin
+from .numpy_values import plain
 from .python_calls import exportable
 from .torch_internals import (
     PYTHON_STATE,
@@ -88,7 +89,7 @@ def assign(twin: nn.Module, name: str, value: Any) -> bool:
     if name in state["_modules"]:
         state["_modules"][name] = value
     elif state["_c"].hasattr(name) and name not in state["_concrete_type"].get_constants():
-        state["_c"].setattr(name, value)
+        state["_c"].setattr(name, plain(value))
     elif name in state["_concrete_type"].get_constants():
         raise AttributeError(
             f"cannot assign to '{name}' of a compiled {type(twin).__name__}: it is a constant of "

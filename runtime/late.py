@@ -15,6 +15,7 @@ from .checks import CompiledCodeCheck, is_torchs_own
 from .compiler import compiling
 from .constant import constant
 from .metaclass import is_twin
+from .numpy_meaning import refuse_other_meaning
 from .torch_internals import (
     ConcreteType,
     CppModule,
@@ -52,14 +53,14 @@ class LateMethod:
             twin = twin_of(self._cpp)
             if twin is not None and _is_python_at_work():
                 return self._function(twin, *args, **kwargs)
-            compile_late(self._concrete_type, self._name)
+            compile_late(self._concrete_type, self._name, twin)
         return self._cpp._get_method(self._name)(*args, **kwargs)
 
     def __repr__(self) -> str:
         return f"<method {self._function.__qualname__}, compiled when called>"
 
 
-def compile_late(concrete_type: ConcreteType, name: str) -> None:
+def compile_late(concrete_type: ConcreteType, name: str, twin: nn.Module | None) -> None:
     """Compile one more method, and what it needs, for every module of the type.
 
     It is tried on a copy of the types: a method that fails would otherwise stay there, half made.
@@ -70,6 +71,8 @@ def compile_late(concrete_type: ConcreteType, name: str) -> None:
         create_methods(trial.copy_of(concrete_type), [stub], [])
         for copy in trial:
             check.check_methods(copy.py_class, empty_module(copy))
+        if twin is not None:
+            refuse_other_meaning(twin, empty_module(trial.copy_of(concrete_type)))
         create_methods(concrete_type, [stub], [])
 
 

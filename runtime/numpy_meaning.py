@@ -7,24 +7,27 @@ a NumPy bool is a float to tensors. What is read of attributes is followed throu
 from __future__ import annotations
 
 import ast
-import sys
 from collections.abc import Iterable, Iterator
 from inspect import isfunction
 from typing import Any
 
 from torch import nn
 
+from .checks import is_torchs_own
 from .class_defaults import held_by
 from .constant_expressions import is_condition
 from .differences import is_implied_truth, receivers
 from .errors import CompilationError
-from .numpy_values import plain
+from .numpy_values import loaded_numpy, plain
 from .source_text import nodes_of, place_of_line, place_of_node, text_of_node
 from .torch_internals import PYTHON_STATE, CppModule, schema_of
 
 # What is remembered of where a value comes from: an array, a bool, an int, and numbers of which
 # torch.tensor makes another dtype than of Python's.
 Origin = frozenset[str]
+
+# In a compiled module's dictionary: the origins of its attributes.
+ORIGINS = "__numpy_origins__"
 
 _NONE: Origin = frozenset()
 _WIDE = {"float64", "int32"}
@@ -48,7 +51,7 @@ _TENSORS = {"aten::tensor", "aten::as_tensor"}
 
 def refuse_other_meaning(module: nn.Module, cpp: CppModule) -> None:
     """Raise CompilationError, with file and line, where a value of NumPy's would be another."""
-    if "numpy" not in sys.modules:
+    if loaded_numpy() is None:
         return
     holds_some = _holds_some(module)
     for name in cpp._method_names():
@@ -90,12 +93,26 @@ def _sources(module: nn.Module, graph: Any) -> Iterator[tuple[Any, Origin, str]]
         if owner is None:
             continue
         name = node.s("name")
-        child = owner._modules.get(name)
+        child = owner._modules[name] if name in owner._modules else None  # noqa: SIM401 of torch's views
         if child is not None:
             modules[node.output().debugName()] = child
-        origin = _origin(held_by(owner, name))
+        origin = _origin_of(owner, name)
         if origin:
             yield node.output(), origin, name
+
+
+def _origin_of(module: nn.Module, name: str) -> Origin:
+    recorded: dict[str, Origin] = vars(module).get(ORIGINS, {})
+    return recorded[name] if name in recorded else _origin(held_by(module, name))
+
+
+def record_origins(module: nn.Module) -> None:
+    """Remember what is NumPy's of a module that is compiled next, for what is compiled later."""
+    if loaded_numpy() is not None:
+        held = {n: _origin(v) for n, v in vars(module).items() if n not in PYTHON_STATE}
+        origins = {name: origin for name, origin in held.items() if origin}
+        if origins:
+            module.__dict__[ORIGINS] = origins
 
 
 def needs_following(cls: type, name: str, value: Any) -> bool:
@@ -103,14 +120,15 @@ def needs_following(cls: type, name: str, value: Any) -> bool:
 
     One that is only tested need not be, so that TorchScript may prune what it decides.
     """
-    if "numpy" not in sys.modules:
+    if loaded_numpy() is None:
         return False
     origin = _origin(value)
     return bool(origin) and not (origin == {"bool"} and _is_only_tested(cls, name))
 
 
 def _is_only_tested(cls: type, name: str) -> bool:
-    for function in (f for base in cls.__mro__ for f in vars(base).values() if isfunction(f)):
+    bases = [base for base in cls.__mro__ if not is_torchs_own(base)]
+    for function in (f for base in bases for f in vars(base).values() if isfunction(f)):
         nodes = list(nodes_of(function))
         parents = {child: node for node in nodes for child in ast.iter_child_nodes(node)}
         for node in nodes:
@@ -122,7 +140,7 @@ def _is_only_tested(cls: type, name: str) -> bool:
 
 
 def _origin(value: Any) -> Origin:
-    numpy: Any = sys.modules["numpy"]
+    numpy = loaded_numpy()
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):

@@ -11,13 +11,18 @@ _ALIKE = {"b": (1,), "i": (4, 8), "f": (4, 8)}
 _LIST_OF = {"b": list[bool], "i": list[int], "f": list[float]}
 
 
+def loaded_numpy() -> Any:
+    """NumPy, or None when nobody has imported it, so that no value can be its."""
+    return sys.modules.get("numpy")
+
+
 def plain(value: Any) -> Any:
     """The value without NumPy: scalars of Python, lists for arrays of one dimension.
 
     Also within lists, tuples and dicts; the value itself when there is nothing to do, or when
     NumPy's type computes otherwise than Python's.
     """
-    numpy: Any = sys.modules.get("numpy")  # who has not imported it holds none of its values
+    numpy = loaded_numpy()
     return value if numpy is None else _plain(value, numpy)
 
 
@@ -48,7 +53,7 @@ def _is_alike(dtype: Any) -> bool:
 
 def array_type(value: Any) -> Any:
     """The type of the list that stands for an array; None for what is no array."""
-    numpy: Any = sys.modules.get("numpy")
+    numpy = loaded_numpy()
     if numpy is None or type(value) is not numpy.ndarray:
         return None
     return _LIST_OF.get(value.dtype.kind) if plain(value) is not value else None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import io
 import pickle
-from typing import Any, Dict, List, Optional, Tuple  # noqa: UP035
+from typing import Any, Dict, List, Optional, Tuple, Union  # noqa: UP035
 
 import jit_runtime
 import pytest
@@ -255,3 +256,90 @@ def test_constants_are_inherited_and_overridden():
 
     assert jit_runtime.compile(Base())(torch.ones(1)) == 3
     assert jit_runtime.compile(Derived())(torch.ones(1)) == 4
+
+
+@pytest.mark.parametrize(
+    ("value", "type", "expected"),
+    [
+        ([1, 2], List[float], [1.0, 2.0]),  # noqa: UP006
+        ((1, 2), List[float], [1.0, 2.0]),  # noqa: UP006
+        ((1, 2), List[int], [1, 2]),  # noqa: UP006
+        ((1, 2), Tuple[float, int], (1.0, 2)),  # noqa: UP006
+        (1, Optional[float], 1.0),  # noqa: UP045
+        ((1, 2), Optional[List[float]], [1.0, 2.0]),  # noqa: UP006, UP045
+        ({"a": 1}, Dict[str, float], {"a": 1.0}),  # noqa: UP006
+        ({"a": (1, 2)}, Dict[str, List[float]], {"a": [1.0, 2.0]}),  # noqa: UP006
+        ([(1, 2), (3, 4)], List[Tuple[float, int]], [(1.0, 2), (3.0, 4)]),  # noqa: UP006
+        (((1,), (2,)), List[List[float]], [[1.0], [2.0]]),  # noqa: UP006
+        (1, Union[int, float], 1),  # noqa: UP007
+        (1, Union[str, float], 1.0),  # noqa: UP007
+    ],
+)
+@pytest.mark.parametrize("how", ["recorded", "annotated"])
+def test_values_take_the_declared_type_however_deep(value, type, expected, how):
+    class Declared(ScriptModule):
+        __annotations__ = {} if how == "recorded" else {"value": type}
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.value = Attribute(value, type) if how == "recorded" else value
+
+        def forward(self):
+            return self.value
+
+    compiled = jit_runtime.compile(Declared())
+    # 1.0 equals 1, but is written otherwise
+    assert repr(compiled()) == repr(compiled.value) == repr(expected)
+
+
+class Caches(ScriptModule):
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = Attribute(None, Optional[Tensor])  # noqa: UP045
+
+    def forward(self, x: Tensor) -> Tensor:
+        last = self.last
+        y = x if last is None else x + last
+        self.last = x
+        return y
+
+
+def saved_and_loaded(module: nn.Module) -> torch.jit.ScriptModule:
+    buffer = io.BytesIO()
+    jit_runtime.save(module, buffer)
+    buffer.seek(0)
+    return jit_runtime.load(buffer)
+
+
+class TestStateThatIsNoneAtFirst:
+    @pytest.mark.parametrize("make", [lambda m: m, jit_runtime.compile])
+    def test_is_written_by_both_sides(self, make):
+        caches, one, two = make(Caches()), torch.ones(2), torch.full((2,), 2.0)
+        assert caches.last is None
+        assert [caches(x).tolist() for x in (one, two, one)] == [[1, 1], [3, 3], [3, 3]]
+        assert torch.equal(caches.last, one)
+        caches.last = None
+        assert caches.last is None and torch.equal(caches(two), two)
+        caches.last = one
+        assert torch.equal(caches(two), two + one)
+        assert list(caches.state_dict()) == []
+
+    @pytest.mark.parametrize("state", [None, torch.ones(2)])
+    @pytest.mark.parametrize("duplicate", [saved_and_loaded, copy.deepcopy])
+    def test_is_kept_by_copies_and_files(self, state, duplicate):
+        compiled = jit_runtime.compile(Caches())
+        compiled.last = state
+        copied, x = duplicate(compiled), torch.full((2,), 3.0)
+        assert (copied.last is None) == (state is None)
+        expected = compiled(x)
+        for _ in range(3):
+            assert torch.equal(copied(x), expected)
+            copied.last = state
+        copied.last = x
+        compiled.last = None
+        assert torch.equal(copied.last, x)
+
+    def test_is_found_when_it_was_set_before_compilation(self):
+        caches = Caches()
+        caches(torch.ones(2))
+        assert torch.equal(jit_runtime.compile(caches)(torch.ones(2)), torch.full((2,), 2.0))

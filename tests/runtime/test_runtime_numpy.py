@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import sys
 from typing import Any, Final, List, Tuple  # noqa: UP035
 
 import jit_runtime
@@ -113,6 +115,17 @@ def test_layers_of_torch_take_them():
     assert type(layers[0].out_features) is np.int64
 
 
+def test_nothing_needs_numpy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    assert torch.equal(jit_runtime.compile(Scales(2))(X), X * 2)
+
+
+def test_they_may_be_assigned_once_compiled():
+    scales = jit_runtime.compile(Scales(np.int64(2)))
+    scales.value = np.int64(3)
+    assert torch.equal(scales(X), X * 3)
+
+
 class TestWhatWouldMeanSomethingElse:
     """Each of these compiles without a word when the value is Python's."""
 
@@ -139,17 +152,28 @@ class TestWhatWouldMeanSomethingElse:
         with pytest.raises(CompilationError, match=rf"{__file__}:\d+: self.value is a NumPy array"):
             jit_runtime.compile(Calls(np.array([1.0])))
 
-    def test_also_where_a_parent_reads_it(self):
+    @pytest.mark.parametrize("made", [lambda m: m, jit_runtime.compile])
+    def test_also_where_a_parent_reads_it(self, made):
         class Parent(ScriptModule):
             def __init__(self) -> None:
                 super().__init__()
-                self.child = Scales(np.float64(2))
+                self.child = made(Scales(np.float64(2)))
 
             def forward(self, x: Tensor) -> Tensor:
                 return self.child(x) + torch.tensor(self.child.value)
 
         with pytest.raises(CompilationError, match=r"self.value is NumPy's, .* another dtype"):
             jit_runtime.compile(Parent())
+
+    @pytest.mark.parametrize("duplicate", [lambda m: m, copy.deepcopy])
+    def test_also_in_a_method_that_is_compiled_later(self, duplicate):
+        class Later(ScalesByFirst):
+            def doubled(self, x: Tensor) -> Tensor:
+                return x + (self.value * 2)[1]
+
+        later = duplicate(jit_runtime.compile(Later(np.array([1.0, 2.0]))))
+        with pytest.raises(CompilationError, match=r"self.value is a NumPy array"):
+            later.doubled(X)
 
     def test_the_truth_of_an_array_is_refused(self):
         class Tests(Holder):
