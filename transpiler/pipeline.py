@@ -72,7 +72,7 @@ def build(
     compiled = frozenset(r.definition for found in facts.values() for r in found.reached)
     inferred = infer(project, [], compiled)
 
-    plan = Plan(resolver, table, types, facts, decisions, reach, project, inferred)
+    plan = Plan(resolver, table, types, facts, decisions, reach, project, inferred, named)
     contents = dict(_rewritten(sources, plan.edits(), jobs, progress))
     return Twin(
         files=tuple(

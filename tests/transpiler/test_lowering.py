@@ -71,6 +71,7 @@ def test_what_stands_around_a_changed_expression_is_kept() -> None:
                     Mode.A  # ä
                 ): x = x ; y = [ (y) if self.mode is  Mode.A else x, ] ; x = y[ 0 ]  # end
                 while not(self.mode is Mode.A): return x
+                self.mode = Mode.A
                 return  x
         """)
     assert (
@@ -79,5 +80,6 @@ def test_what_stands_around_a_changed_expression_is_kept() -> None:
         "            Mode.A  # ä\n"
         "        ): x = x ; y = [ (y) if self.mode ==  Mode.A else x, ] ; x = y[ 0 ]  # end\n"
         "        while not(self.mode == Mode.A): return x\n"
+        "        self.mode = Mode.A\n"
         "        return  x\n"
     ) in text

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from ..analysis.changes import CompiledChanges, below
 from ..analysis.classes import ClassInfo, ClassTable, foreign_metaclass
 from ..analysis.declarations import (
     assignments,
@@ -15,12 +16,15 @@ from ..analysis.declarations import (
     sets_attributes_itself,
 )
 from ..analysis.facts import ClassFacts
+from ..analysis.outside import OuterNames
 from ..analysis.policy import Decisions
 from ..analysis.reach import Kind, Reach, Reached
+from ..analysis.uses import receiver_of
 from ..inference.attributes import AttributeTypes
 from ..inference.frame import FunctionTypes
 from ..inference.parameters import missing_annotations
 from ..inference.project_types import ProjectTypes
+from ..lowering.tree import Tree
 from ..lowering.walk import lowered
 from ..source.depth import room_for_recursion
 from ..source.project import Module
@@ -43,12 +47,18 @@ class Plan:
     reach: Reach
     project: ProjectTypes
     inferred: Mapping[Definition, FunctionTypes]
+    modules: Sequence[Module]
+    """Those that are rewritten."""
+
     files: dict[str, FilePlan] = field(default_factory=dict)
     passes: dict[ClassInfo, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     """How often each lowering pass was applied in the methods of a class."""
 
     _lowered: set[Definition] = field(default_factory=set)
     _named: dict[ClassInfo, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
+    _unread: dict[Definition, frozenset[str]] = field(default_factory=dict)
+    """Attributes of the instance that a lowered function does not read any more."""
+
     _first_uses: dict[tuple[ClassInfo, str], FunctionNode] = field(default_factory=dict)
 
     @room_for_recursion()
@@ -71,12 +81,12 @@ class Plan:
 
     @cached_property
     def _below(self) -> Mapping[ClassInfo, list[ClassFacts]]:
-        """Each class with what inherits from it, itself included."""
-        found: dict[ClassInfo, list[ClassFacts]] = defaultdict(list)
-        for facts in self.facts.values():
-            for ancestor in facts.info.classes():
-                found[ancestor].append(facts)
-        return found
+        return below(self.facts.values())
+
+    @cached_property
+    def _tree(self) -> Tree:
+        changes = CompiledChanges(self.facts.values(), self._below, self.resolver)
+        return Tree(self.table, self.types, changes, OuterNames(self.resolver, self.modules))
 
     @cached_property
     def made(self) -> MadeConstants:
@@ -110,13 +120,19 @@ class Plan:
         below = self._below[info]
         if any(sets_attributes_itself(f.info) for f in below):
             return
-        reads = frozenset().union(*(f.reads for f in below if f.rewritten))
+        reads = frozenset(name for f in below if f.rewritten for name in self._reads(f))
         writes = frozenset().union(*(f.writes for f in below if f.rewritten))
         constant = set(self.constants(info))
         for wrapped in self.types.wrapped(info, reads, writes):
             spelling = plan.spelling(wrapped, info)
             if wrapped.name not in constant and spelling is not None:
                 plan.attributes[plan.numbers[wrapped.statement]] = spelling
+
+    def _reads(self, facts: ClassFacts) -> Iterator[str]:
+        """Attributes of the instance that its lowered methods read."""
+        for reached in facts.reached:
+            if reached.kind in (Kind.METHOD, Kind.PROPERTY):
+                yield from reached.uses.reads.keys() - self._unread.get(reached.definition, ())
 
     def _attribute_calls(self, info: ClassInfo, plan: FilePlan) -> None:
         """Hand-written ``torch.jit.Attribute``, in the class body and in its constructor."""
@@ -173,13 +189,21 @@ class Plan:
             return
         self._lowered.add(function)
         plan = self._file(function.module)
-        found = lowered(function, self.table, self.inferred.get(function, FunctionTypes()), _Names(plan, self, owner))
+        found = lowered(
+            function,
+            owner,
+            self._tree,
+            self.inferred.get(function, FunctionTypes()),
+            _Names(plan, self, owner),
+        )
         plan.add(found)
+        self._unread[function] = _only_in(found.decided, function)
         if owner is None:
             return
         self.passes[owner].update(found.passes)
         for info in self._naming(owner):
-            self._named[info].update(found.constant_names)
+            there = self.constants(info)
+            self._named[info].update({n: None for n in found.constant_names if n not in there})
         own = self.made.of(owner)
         for name in found.constants:
             if name in own:
@@ -247,6 +271,23 @@ class Plan:
         if module.file not in self.files:
             self.files[module.file] = FilePlan(module, self.resolver)
         return self.files[module.file]
+
+
+def _only_in(expressions: Sequence[ast.expr], function: Definition) -> frozenset[str]:
+    """The attributes of its instance that a function reads in some expressions alone."""
+    if not expressions:
+        return frozenset()
+    receiver = receiver_of(function)
+    there = Counter(n for node in expressions for n in _attributes(node, receiver))
+    everywhere = Counter(_attributes(function.node, receiver))
+    return frozenset(name for name, count in there.items() if count == everywhere[name])
+
+
+def _attributes(node: ast.AST, receiver: str | None) -> Iterator[str]:
+    for inner in ast.walk(node):
+        match inner:
+            case ast.Attribute(value=ast.Name(id=root), attr=attr) if root == receiver:
+                yield attr
 
 
 @dataclass(frozen=True)

@@ -3,47 +3,26 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property
 
-from ..analysis.classes import ClassInfo, ClassTable
+from ..analysis.classes import ClassInfo
 from ..analysis.uses import receiver_of
 from ..inference.frame import FunctionTypes
 from ..inference.types import UNKNOWN, Type
+from ..source.positions import Positions
 from ..source.project import Module
 from ..source.resolver import Definition, Symbol
 from .positions import conditions, not_always_evaluated
 from .result import Lowered, Names
-
-_LINE_END = re.compile(rb"\r\n|\r|\n")
-
-
-class SourceText:
-    """A module's text by the positions that ``ast`` gives: lines, and columns in UTF-8 bytes."""
-
-    def __init__(self, text: str) -> None:
-        self.content = text.encode()
-        ends = (match.end() for match in _LINE_END.finditer(self.content))
-        self.starts = [0, *ends]
-
-    def start(self, node: ast.expr | ast.stmt) -> int:
-        """Where a node begins."""
-        return self.starts[node.lineno - 1] + node.col_offset
-
-    def end(self, node: ast.expr | ast.stmt) -> int:
-        """Where a node ends."""
-        assert node.end_lineno is not None and node.end_col_offset is not None
-        return self.starts[node.end_lineno - 1] + node.end_col_offset
-
-    def between(self, start: int, end: int) -> str:
-        """The text between two places."""
-        return self.content[start:end].decode()
+from .text import on_one_line
+from .tree import Tree
+from .variables import EnclosingVariable, enclosing_variable, single_assignments
 
 
 @cache
-def _source_text(module: Module) -> SourceText:
-    return SourceText(module.text)
+def _source_text(module: Module) -> Positions:
+    return Positions(module.text)
 
 
 class Context:
@@ -52,15 +31,18 @@ class Context:
     def __init__(
         self,
         function: Definition,
-        table: ClassTable,
+        owner: ClassInfo | None,
+        tree: Tree,
         facts: FunctionTypes,
         names: Names,
-        text_of: Callable[[ast.expr], str | None],
     ) -> None:
         self.function = function
         self.module = function.module
         self.scope = function.body_scope
-        self.table = table
+        self.owner = owner
+        """The class whose method it is."""
+
+        self.tree = tree
         self.facts = facts
         """What inference found out about the function."""
 
@@ -70,10 +52,14 @@ class Context:
         self.source = _source_text(function.module)
         self.result = Lowered()
         self._names = names
-        self._text_of = text_of
+        self._text_of: Callable[[ast.expr], str | None] = lambda node: None
         self._current: ast.stmt = function.node
         self._conditions: set[ast.expr] | None = None
         self._not_always: set[ast.expr] | None = None
+
+    def lower_with(self, text_of: Callable[[ast.expr], str | None]) -> None:
+        """Ask this for the new text of an expression, None when nothing in it changes."""
+        self._text_of = text_of
 
     def enter(self, statement: ast.stmt) -> None:
         """Go to the next statement of the function."""
@@ -102,15 +88,17 @@ class Context:
         self.result.before.setdefault(statement, []).extend(statements)
         return True
 
-    def constant(self, hint: str, expression: str) -> str:
+    def constant(self, hint: str, expression: str, in_place_of: Sequence[ast.expr]) -> str:
         """How the function reads a ``@constant`` of its class that gives the expression.
 
-        It calls the instance ``self``. The same expression has the same name in all of a class;
-        the hint is taken for the name as far as it is free.
+        The expression calls the instance ``self``. It has the same name in all of a class; the
+        hint is taken for the name as far as it is free. ``in_place_of`` are the nodes of the source
+        that are not compiled for it.
         """
         assert self.receiver is not None, "only methods have constants"
         name = self._names.constant(hint, expression)
         self.result.constants[name] = expression
+        self.result.decided.extend(in_place_of)
         return f"{self.receiver}.{name}"
 
     def name_constant(self, name: str) -> bool:
@@ -147,6 +135,34 @@ class Context:
         """The text of a node as the source has it."""
         return self.source.between(self.source.start(node), self.source.end(node))
 
+    def replaced(self, node: ast.expr, names: Mapping[ast.Name, str]) -> str:
+        """The source's text of an expression on one line, with some of its names replaced."""
+        source, at, pieces = self.source, self.source.start(node), []
+        for name, text in sorted(names.items(), key=lambda item: source.start(item[0])):
+            pieces += [source.between(at, source.start(name)), text]
+            at = source.end(name)
+        text = "".join([*pieces, source.between(at, source.end(node))])
+        return text if len(text.splitlines()) == 1 else on_one_line(text, self.quote)
+
+    def joined(self, node: ast.expr, parts: Sequence[tuple[int, int, str]]) -> str:
+        """The text of a node in which some stretches, from place to place, have new texts."""
+        source, at, pieces = self.source, self.source.start(node), []
+        for start, end, text in parts:
+            pieces += [source.between(at, start), text]
+            at = end
+        return "".join([*pieces, source.between(at, source.end(node))])
+
+    @property
+    def statement(self) -> ast.stmt:
+        """The statement at hand."""
+        return self._current
+
+    @cached_property
+    def quote(self) -> str:
+        """The quotes that the file prefers."""
+        text = self.module.text
+        return "'" if text.count("'") > text.count('"') else '"'
+
     def around(self, node: ast.expr, parts: Sequence[ast.expr]) -> list[str]:
         """The text of a node around some of its parts: one piece more than there are parts.
 
@@ -161,13 +177,28 @@ class Context:
         """The inferred type of an expression of the source; UNKNOWN where nothing is known."""
         return self.facts.types.get(node, UNKNOWN)
 
+    def local_value(self, name: ast.Name) -> ast.expr | None:
+        """The value of a local variable that has only one, at a place after it is assigned."""
+        statement = self._single_assignments.get(name.id)
+        if statement is None or statement.end_lineno is None:
+            return None
+        return statement.value if statement.end_lineno < name.lineno else None
+
+    @cached_property
+    def _single_assignments(self) -> dict[str, ast.Assign]:
+        return single_assignments(self.function)
+
+    def enclosing_variable(self, name: str) -> EnclosingVariable | None:
+        """The variable of a function around the class that a name means, if it means one."""
+        return enclosing_variable(name, self.scope)
+
     def resolve(self, expression: ast.expr) -> Symbol | None:
         """What a name or a dotted chain of names stands for."""
-        return self.table.resolver.resolve(expression, self.scope, self.module)
+        return self.tree.table.resolver.resolve(expression, self.scope, self.module)
 
     def class_of(self, expression: ast.expr) -> ClassInfo | None:
         """The class that an expression names, if it names one."""
         symbol = self.resolve(expression)
         if isinstance(symbol, Definition) and isinstance(symbol.node, ast.ClassDef):
-            return self.table.info(symbol)
+            return self.tree.table.info(symbol)
         return None

@@ -22,19 +22,19 @@ EXAMPLES = [
     Example(
         setup=_MODES,
         init="self.mode = Mode.SUM",
-        before="if self.mode is Mode.SUM:\n    return x.sum()\nreturn x.mean()",
-        after="if self.mode == Mode.SUM:\n    return x.sum()\nreturn x.mean()",
+        before="is_sum = self.mode is Mode.SUM\nreturn x * int(is_sum)",
+        after="is_sum = self.mode == Mode.SUM\nreturn x * int(is_sum)",
     ),
     Example(
         setup=_MODES,
         init="self.mode = Mode.MEAN",
-        before="return x.sum() if (Mode.SUM is not self.mode) else x.mean()",
-        after="return x.sum() if (Mode.SUM != self.mode) else x.mean()",
+        before="return x * int((Mode.SUM is not self.mode))",
+        after="return x * int((Mode.SUM != self.mode))",
     ),
     Example(
         setup=_CODES,
         init="self.code = Code.SUM",
-        before="return x.sum() if self.code is Code.SUM else x.mean()",
+        before="return x * int(self.code is Code.SUM)",
         after=None,  # 1 == Code.SUM, but 1 is not
     ),
     Example(before="return x if self.mode is None else x + 1", init="self.mode = None", after=None),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .context import Context
+from .decisions import decision
 from .enum_identity import enum_identity
 from .result import Branches
 
@@ -20,9 +21,17 @@ StatementHandler = Callable[[Any, Context], str | Branches | None]
 preceded (`Context.precede`)."""
 
 EXPRESSIONS: Mapping[type[ast.expr], Sequence[ExpressionHandler]] = {
+    ast.Attribute: [decision],
+    ast.BoolOp: [decision],
+    ast.Call: [decision],
     ast.Compare: [
-        enum_identity,  # alone so far
+        decision,  # in Python, where `is` between members of an Enum is right
+        enum_identity,
     ],
+    ast.BinOp: [decision],
+    ast.IfExp: [decision],
+    ast.Name: [decision],
+    ast.Subscript: [decision],
 }
 
 STATEMENTS: Mapping[type[ast.stmt], Sequence[StatementHandler]] = {}

@@ -39,6 +39,9 @@ class Lowered:
     constant_names: dict[str, None] = field(default_factory=dict)
     """Attributes of the instance that have to stand in ``__constants__``."""
 
+    decided: list[ast.expr] = field(default_factory=list)
+    """Expressions in whose place such constants are read."""
+
     runtime: dict[str, None] = field(default_factory=dict)
     """Names of the runtime that the new texts use."""
 

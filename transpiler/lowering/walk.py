@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..analysis.classes import ClassTable
+from ..analysis.classes import ClassInfo
 from ..inference.frame import FunctionTypes
 from ..source.resolver import Definition
 from ..source.scopes import FunctionNode
@@ -18,6 +18,7 @@ from ..source.statements import ast_statements
 from .context import Context
 from .passes import EXPRESSIONS, STATEMENTS
 from .result import WHOLE, Branches, Lowered, Names
+from .tree import Tree
 
 _HEADERS = {
     ast.If: ("test",),
@@ -28,30 +29,29 @@ _HEADERS = {
 
 
 def lowered(
-    function: Definition, table: ClassTable, facts: FunctionTypes, names: Names
+    function: Definition,
+    owner: ClassInfo | None,
+    tree: Tree,
+    facts: FunctionTypes,
+    names: Names,
 ) -> Lowered:
     """What the passes change in a function, and what they want elsewhere for it.
 
-    ``facts`` are what inference found out about the function.
+    ``owner`` is the class whose method it is; ``facts`` are what inference found out about it.
     """
     node = function.node
     assert isinstance(node, FunctionNode)
-    walk = _Walk(function, table, facts, names)
+    walk = _Walk(Context(function, owner, tree, facts, names))
     for statement in ast_statements(node.body):
         walk.statement(statement)
     return walk.context.result
 
 
 class _Walk:
-    def __init__(
-        self,
-        function: Definition,
-        table: ClassTable,
-        facts: FunctionTypes,
-        names: Names,
-    ) -> None:
-        self.context = Context(function, table, facts, names, self.text)
+    def __init__(self, context: Context) -> None:
+        self.context = context
         self._texts: dict[ast.expr, str | None] = {}
+        context.lower_with(self.text)
 
     def statement(self, statement: ast.stmt) -> None:
         """Note what changes in one statement, without those inside it."""
