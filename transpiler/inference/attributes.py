@@ -92,7 +92,7 @@ class AttributeTypes:
         """
         if info.lookup(name) is not None or self._is_registered(info, name):
             return None
-        declared = self._declared(info, name)
+        declared = self.declared(info, name)
         if declared is not None and declared.type is not None:
             return declared
         for ancestor in info.classes():
@@ -132,7 +132,8 @@ class AttributeTypes:
         known = word(symbol) == "Attribute"
         return AttributeCall(value, is_runtimes(symbol)) if known else None
 
-    def _declared(self, info: ClassInfo, name: str) -> AttributeType | None:
+    def declared(self, info: ClassInfo, name: str) -> AttributeType | None:
+        """What the class or one of its bases declares an attribute to be, if any does."""
         for ancestor in info.classes():
             own: Declaration | None = self.declarations(ancestor).get(name)
             inside = own is None

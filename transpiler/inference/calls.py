@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..analysis.classes import ClassInfo
 from ..source.resolver import Definition
@@ -103,7 +104,7 @@ def _forget_written(node: ast.Call, frame: Frame) -> None:
         return
     match node.func:
         case ast.Attribute(value=ast.Name(id=name)) if name == receiver:
-            for written in frame.project.written(frame.owner):
+            for written in frame.project.state.get(frame.owner, ()):
                 env.forget(f"{receiver}.{written}")
 
 
@@ -111,8 +112,6 @@ def _project_function(
     node: ast.Call, definition: Definition, skipped: int, arguments: Arguments, frame: Frame
 ) -> Type:
     bind_arguments(node, definition, skipped, arguments, frame)
-    if frame.project.is_generator(definition):
-        return UNKNOWN
     return frame.project.returned(definition, frame.function)
 
 
@@ -289,14 +288,23 @@ def _matched(
 ) -> Match | None:
     """The overload that fits; what is only taken for a tensor does not speak against one."""
     given = zip(node.args, arguments.positional, strict=True)
-    positional = [UNKNOWN if frame.is_open(argument) else of for argument, of in given]
+    positional = tuple(UNKNOWN if frame.is_open(argument) else of for argument, of in given)
     opened = {k.arg for k in node.keywords if frame.is_open(k.value)}
-    keywords = {n: UNKNOWN if n in opened else of for n, of in arguments.keywords.items()}
-    found = operators.match(signatures, positional, keywords)
+    keywords = tuple((n, UNKNOWN if n in opened else o) for n, o in arguments.keywords.items())
+    found = _match(signatures, positional, keywords)
     if found is not None and found.returns is UNKNOWN:
-        sure = operators.match(signatures, arguments.positional, arguments.keywords)
-        return sure or found
+        all_given = tuple(arguments.keywords.items())
+        return _match(signatures, tuple(arguments.positional), all_given) or found
     return found
+
+
+@lru_cache(maxsize=4096)  # the same calls stand in many models
+def _match(
+    signatures: tuple[Signature, ...],
+    positional: tuple[Type, ...],
+    keywords: tuple[tuple[str, Type], ...],
+) -> Match | None:
+    return operators.match(signatures, positional, dict(keywords))
 
 
 def _wanted(argument: ast.expr, of: Type, frame: Frame) -> None:

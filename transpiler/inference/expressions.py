@@ -18,6 +18,7 @@ from .types import (
     ELLIPSIS,
     INT,
     NEVER,
+    NONE,
     STR,
     TENSOR,
     UNKNOWN,
@@ -377,6 +378,11 @@ def _lambda(node: ast.Lambda, frame: Frame) -> Type:
     return UNKNOWN
 
 
+def _yield(node: ast.Yield | ast.YieldFrom, frame: Frame) -> Type:
+    frame.add(("generator", frame.function), node, NONE)
+    return _parts(node, frame)
+
+
 _SYMBOLS: dict[type[ast.AST], str] = {
     ast.Add: "+",
     ast.Sub: "-",
@@ -420,4 +426,6 @@ _HANDLERS: dict[type[ast.expr], Callable[..., Type]] = {
     ast.FormattedValue: _formatted,
     ast.NamedExpr: _named,
     ast.Lambda: _lambda,
+    ast.Yield: _yield,
+    ast.YieldFrom: _yield,
 }

@@ -33,6 +33,9 @@ class FunctionTypes:
     passed: dict[ast.expr, tuple[Definition, str]] = field(default_factory=dict)
     """Arguments of functions of the project, with the parameter that takes each."""
 
+    unwrapped: dict[ast.expr, None] = field(default_factory=dict)
+    """Attributes that are Optional to TorchScript, where they are known not to be None."""
+
     growing: dict[ast.AST, Type] = field(default_factory=dict)
     """Literals of lists and dicts, with what is put into them in the course of the function."""
 

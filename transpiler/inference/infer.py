@@ -13,6 +13,7 @@ from ..source.resolver import Definition
 from ..source.scopes import FunctionNode
 from .environment import Environment
 from .frame import Frame, FunctionTypes
+from .parameters import annotated
 from .project_types import ProjectTypes
 from .statements import run_block
 from .types import NEVER, NONE, TENSOR, UNKNOWN, class_of, instance_of, module_of, optional
@@ -32,6 +33,15 @@ def infer(
         compiled: those that TorchScript compiles: of their parameters, those of which nothing is
             known are tensors.
     """
+    found = _to_the_end(project, functions, compiled)
+    for function in compiled & found.keys():
+        _finish(found[function], project)
+    return found
+
+
+def _to_the_end(
+    project: ProjectTypes, functions: Iterable[Definition], compiled: frozenset[Definition]
+) -> dict[Definition, FunctionTypes]:
     found: dict[Definition, FunctionTypes] = {}
     looks: Counter[Definition] = Counter()
     pending = list(functions)
@@ -44,6 +54,19 @@ def infer(
         pending = [f for f in stale if f in known and looks[f] < _MOST_LOOKS]
         stale.clear()
     return found
+
+
+def _finish(found: FunctionTypes, project: ProjectTypes) -> None:
+    """Add what only the types of the whole project tell of a function's expressions."""
+    for argument, (callee, name) in found.passed.items():
+        of = annotated(project.parameter(callee, name, None))
+        if of is not None:
+            found.expected[argument] = of
+    for node in found.declared:
+        if isinstance(node, ast.Attribute) and not found.types[node].is_optional:
+            receiver = found.types.get(node.value, UNKNOWN)
+            if project.is_optional_state(receiver.of, node.attr):
+                found.unwrapped[node] = None
 
 
 def look_at(function: Definition, project: ProjectTypes, *, is_compiled: bool) -> FunctionTypes:
@@ -92,6 +115,26 @@ def _owner(function: Definition, project: ProjectTypes) -> ClassInfo | None:
     if not isinstance(scope.node, ast.ClassDef) or scope.parent is None:
         return None
     return project.table.info(Definition(function.module, scope.parent, scope.node))
+
+
+def functions_to_look_at(
+    modules: Iterable[Module], classes: Iterable[ClassInfo]
+) -> list[Definition]:
+    """The functions of all files that define modules, or that import from such a file."""
+    defining = {info.module.name for info in classes if info.is_module}
+    return [f for m in modules if _concerns(m, defining) for f in functions_of(m)]
+
+
+def _concerns(module: Module, defining: set[str]) -> bool:
+    if module.name in defining:
+        return True
+    packages = {name.rpartition(".")[0] for name in defining}
+    for bindings in module.scope.bindings.values():
+        for binding in bindings:
+            source = getattr(binding.target, "module", None)
+            if isinstance(source, str) and (source in defining or source in packages):
+                return True
+    return False
 
 
 def functions_of(module: Module) -> list[Definition]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 
 from ..analysis.classes import ClassInfo
+from ..source.resolver import Resolver
+from ..source.scopes import ImportedModule, ImportedName, Target
 from .frame import Frame
-from .members import Method, method_of, of_class, of_dotted, of_instance, of_symbol
+from .members import VALUES, Method, method_of, of_class, of_dotted, of_instance, of_symbol
 from .types import NEVER, TENSOR, UNKNOWN, Type, function_of, join_known, name_of, without_none
 
 
@@ -20,16 +22,35 @@ def global_type(name: str, frame: Frame) -> Type:
 
 
 def _resolved(name: str, frame: Frame) -> Type:
+    resolver = frame.project.resolver
     for around in frame.scope.enclosing():
         bindings = around.bindings.get(name)
-        if bindings and around is frame.scope and frame.function is not None:
-            return UNKNOWN  # a local variable that has no value here
-        if bindings:
-            break
-    symbol = frame.project.resolver.resolve(ast.Name(name), frame.scope, frame.module)
+        if not bindings:
+            continue
+        target = bindings[-1].target
+        outside = _outside(target, resolver)
+        if outside is not None:
+            return VALUES.get(outside) or name_of(outside)
+        is_local = around is frame.scope and frame.function is not None
+        if is_local and not isinstance(target, ImportedModule | ImportedName):
+            return UNKNOWN  # a variable that has no value here
+        break
+    symbol = resolver.resolve(ast.Name(name), frame.scope, frame.module)
     if symbol is None:
         return name_of(f"builtins.{name}")
     return of_symbol(symbol, frame.project)
+
+
+def _outside(target: Target, resolver: Resolver) -> str | None:
+    """The dotted name of what is imported from a library, whose sources are not read for types."""
+    match target:
+        case ImportedModule(dotted):
+            pass
+        case ImportedName(source, name):
+            dotted = f"{source}.{name}"
+        case _:
+            return None
+    return None if resolver.project.is_of_tree(dotted) else dotted
 
 
 def above_super(node: ast.expr, frame: Frame) -> list[ClassInfo] | None:

@@ -90,7 +90,7 @@ def of_dotted(name: str, attr: str, project: ProjectTypes) -> Type:
     full = f"{name}.{attr}"
     if full in VALUES:
         return VALUES[full]
-    if name.partition(".")[0] in FOUNDATION or not project.is_module(name):
+    if not project.resolver.project.is_of_tree(name) or not project.is_module(name):
         return name_of(full)
     return of_symbol(project.resolver.dotted(name, attr), project)
 

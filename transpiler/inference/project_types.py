@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from ..analysis.classes import ClassInfo, ClassTable
+from ..analysis.facts import ClassFacts
 from ..analysis.reach import Reach
 from ..source.project import Module
 from ..source.resolver import Definition, Resolver
@@ -26,7 +27,8 @@ from .types import NEVER, NONE, UNKNOWN, Type, join, join_all, name_of, optional
 @dataclass(frozen=True)
 class Observed:
     """The types that were seen while the user's code ran: of parameters, by the dotted name of
-    their function, and of attributes, by that of their class."""
+    their function, and of attributes, by that of their class.
+    """
 
     functions: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
     attributes: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
@@ -54,6 +56,9 @@ class ProjectTypes:
         self.operators = operators
         self.observed = observed
         self.evidence = Evidence()
+        self.state: dict[ClassInfo, set[str]] = defaultdict(set)
+        """Attributes that compiled code assigns."""
+
         self.below: Mapping[ClassInfo, list[ClassInfo]] = _with_subclasses(classes)
         self.words = cache(self._words)
         self.parameters = cache(_parameters)
@@ -61,8 +66,6 @@ class ProjectTypes:
         self.declared_return = cache(self._declared_return)
         self.declared_attribute = cache(self._declared_attribute)
         self.is_module = cache(self._is_module)
-        self.is_generator = cache(_is_generator)
-        self.written = cache(_written)
         self.globals: dict[tuple[int, str], Type] = {}
 
     def parameter(self, function: Definition, name: str, asker: Definition | None) -> Type:
@@ -116,6 +119,8 @@ class ProjectTypes:
         declared = self.declared_return(function)
         if declared is not None:
             return declared
+        if self.evidence.ask(("generator", function), asker) is not NEVER:
+            return UNKNOWN
         found = self.evidence.ask(("return", function), asker)
         return UNKNOWN if found is NEVER else found
 
@@ -126,6 +131,25 @@ class ProjectTypes:
         """
         related = dict.fromkeys([*info.classes(), *self.below.get(info, ())])
         return join_all(self.evidence.ask(("attribute", c, name), asker) for c in related)
+
+    def is_optional_state(self, info: object, name: str) -> bool:
+        """Whether TorchScript knows an attribute as Optional: it is declared so, or code that is
+        compiled assigns it None and something else.
+        """
+        if not isinstance(info, ClassInfo):
+            return False
+        declared = self.declared_attribute(info, name)
+        if declared is not None:
+            return declared.is_optional
+        if name not in self.state.get(info, ()):
+            return False
+        return self.attribute(info, name, None).is_optional
+
+    def assigned_by_compiled_code(self, facts: Iterable[ClassFacts]) -> None:
+        """Take note of the attributes that are state: compiled methods write them."""
+        for found in facts:
+            for ancestor in found.info.classes():
+                self.state[ancestor].update(found.writes)
 
     def overrides(self, info: ClassInfo, name: str) -> list[Definition]:
         """The methods that a call on an instance of a class, or of one below it, may run."""
@@ -156,8 +180,8 @@ class ProjectTypes:
         return self.reader(function.scope, function.module).type(annotation)
 
     def _declared_attribute(self, info: ClassInfo, name: str) -> Type | None:
-        known = self.attributes.of(info, name) if info.is_module else None
-        if known is not None and known.declared:
+        known = self.attributes.declared(info, name) if info.is_module else None
+        if known is not None:
             return known.type
         if not info.is_module and info.lookup(name) is None:
             for ancestor in info.classes():
@@ -177,22 +201,6 @@ class ProjectTypes:
 def _parameters(function: Definition) -> dict[str, tuple[ast.arg, ast.expr | None]]:
     assert isinstance(function.node, FunctionNode)
     return {p.arg: (p, default) for p, default in parameters(function.node)}
-
-
-def _is_generator(function: Definition) -> bool:
-    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in ast.walk(function.node))
-
-
-def _written(info: ClassInfo) -> frozenset[str]:
-    """Attributes that methods other than the constructor assign."""
-    return frozenset(
-        node.attr
-        for cls in info.classes()
-        for name, function in cls.functions.items()
-        if name != "__init__" and cls.module.file is not None
-        for node in ast.walk(function)
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
-    )
 
 
 def _with_subclasses(classes: Iterable[ClassInfo]) -> Mapping[ClassInfo, list[ClassInfo]]:

@@ -68,6 +68,10 @@ class Project:
         self.modules = modules
         self._tops = {name.partition(".")[0] for name in modules}
 
+    def is_of_tree(self, name: str) -> bool:
+        """Whether a dotted name leads into the source tree, rather than to a library."""
+        return name.partition(".")[0] in self._tops
+
     def module(self, name: str) -> Module | None:
         """The module of that name, or None when it has no source that can be read."""
         if name in self.modules:
