@@ -67,11 +67,10 @@ def match(
     found = [f for s in signatures if (f := _matched(s, positional, keywords)) is not None]
     if not found:
         return None
-    best = min(fit for fit, _ in found)
-    left = [matched for fit, matched in found if fit == best]
-    if best is Fit.DOUBTFUL:
-        left = [matched for _, matched in found]
-    elif all(given.is_known for given in (*positional, *keywords.values())):
+    best = min(fits for fits, _ in found)
+    left = [matched for fits, matched in found if fits == best]
+    known = all(given.is_known for given in (*positional, *keywords.values()))
+    if known and Fit.DOUBTFUL not in best:
         left = left[:1]
     return Match(
         left[0].signature,
@@ -116,7 +115,8 @@ def _common(a: Type, b: Type) -> Type:
 
 def _matched(
     signature: Signature, positional: Sequence[Type], keywords: Mapping[str, Type]
-) -> tuple[Fit, Match] | None:
+) -> tuple[list[Fit], Match] | None:
+    """The call, with how well its arguments fit, the worst first."""
     arguments = _Arguments()
     fixed = [p for p in signature.parameters if not p.keyword_only and not p.is_variadic]
     variadic = next((p for p in signature.parameters if p.is_variadic), None)
@@ -135,10 +135,10 @@ def _matched(
     expected_keywords = {n: arguments.take(by_name[n], given) for n, given in keywords.items()}
     if any(_is_missed(p) for name, p in by_name.items() if name not in keywords):
         return None
-    if arguments.worst is None:
+    if not arguments.suit:
         return None
     variables = arguments.variables
-    return arguments.worst, Match(
+    return sorted(arguments.fits, reverse=True), Match(
         signature,
         tuple(substituted(of, variables) for of in expected),
         {name: substituted(of, variables) for name, of in expected_keywords.items()},
@@ -156,7 +156,8 @@ class _Arguments:
 
     def __init__(self) -> None:
         self.variables: dict[Type, Type] = {}
-        self.worst: Fit | None = Fit.EXACT
+        self.fits: list[Fit] = []
+        self.suit = True
 
     def take(self, parameter: Parameter, given: Type) -> Type:
         """Fit one argument; returns what TorchScript wants in its place."""
@@ -166,7 +167,7 @@ class _Arguments:
         """Fit what is left of the arguments to a list: the list itself, or its elements."""
         if len(rest) == 1:
             if rest[0] == UNKNOWN:
-                return [UNKNOWN]
+                return [self._noted((Fit.EXACT, UNKNOWN))]
             whole = self.fit(parameter.type, rest[0])
             if whole is not None:
                 return [self._noted(whole)]
@@ -174,10 +175,10 @@ class _Arguments:
         return [self._noted(self.fit(element, given)) for given in rest]
 
     def _noted(self, result: tuple[Fit, Type] | None) -> Type:
-        if result is None or self.worst is None:
-            self.worst = None
+        if result is None:
+            self.suit = False
             return NEVER
-        self.worst = max(self.worst, result[0])
+        self.fits.append(result[0])
         return result[1]
 
     def fit(

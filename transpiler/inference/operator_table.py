@@ -150,7 +150,7 @@ def _read(path: Path) -> Table | None:
         if path.stat().st_uid != os.getuid():
             return None
         return _table(json.loads(path.read_bytes()))
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError):  # not there, or not what it should be
         return None
 
 

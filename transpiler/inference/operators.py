@@ -154,7 +154,7 @@ def _of_tensors(signatures: tuple[Signature, ...]) -> tuple[Signature, ...]:
 
 
 def _takes_tensor(signature: Signature) -> bool:
-    return any(p.type.holds(TENSOR) for p in signature.parameters if not p.keyword_only)
+    return any(TENSOR in p.type.members for p in signature.parameters if not p.keyword_only)
 
 
 def _of_receiver(signature: Signature, receiver: Type) -> Signature | None:
