@@ -16,12 +16,15 @@ from .observed import location
 
 @click.command(
     "observe",
-    context_settings={"help_option_names": ["-h", "--help"], "allow_interspersed_args": True},
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.argument("src", type=click.Path(path_type=Path))
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- COMMAND...]")
 @click.option(
-    "--run", "reference", metavar="PKG.MOD:FUNCTION", help="Call this function, with SRC's path."
+    "--run",
+    "reference",
+    metavar="PKG.MOD:FUNCTION",
+    help="Call this function, with SRC first on the import path.",
 )
 @click.option(
     "--exclude",

@@ -19,6 +19,9 @@ from ..source.tree import SourceTree
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _REGISTERING = ("add_module", "register_buffer", "register_module", "register_parameter")
+_OF_TORCH = "training"
+"""The attribute that every module has, and that code of users assigns too."""
+
 _TEST_FOLDERS = frozenset(("test", "tests"))
 _TEST_FILES = frozenset(("conftest.py", "setup.py"))
 
@@ -108,8 +111,9 @@ def _definitions_in(
 
 def _stored(scope: ast.AST) -> Iterator[str]:
     for node in ast.walk(scope):
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            yield node.attr
+        match node:
+            case ast.Attribute(attr=name, ctx=ast.Store()) if name != _OF_TORCH:
+                yield name
 
 
 def _declared(node: ast.ClassDef) -> Iterator[str]:
