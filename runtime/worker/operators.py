@@ -8,6 +8,7 @@ cannot compile. The same torch gives the same bytes.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import json
@@ -22,7 +23,6 @@ import torch
 from torch import nn
 from torch._jit_internal import boolean_dispatched
 from torch.jit import _builtins, _script
-from torch.jit.frontend import FrontendError
 
 from .stubs import of_flagged, of_python, of_schema, of_stub_file, spelled
 from .stubs import variants as variants_of
@@ -120,10 +120,13 @@ def _signatures(function: Callable[..., Any], *, compiled: bool) -> list[str]:
 
 
 def _compiled(function: Callable[..., Any]) -> list[str]:
-    """What TorchScript makes of a Python function; nothing where it refuses it."""
+    """What TorchScript makes of a Python function; nothing where it refuses it.
+
+    It refuses with errors of any type, assertions among them.
+    """
     try:
         variants = _get_overloads(function) or [torch.jit.script(function)]
-    except (FrontendError, RuntimeError, TypeError):
+    except Exception:
         return []
     return [of_schema(variant.schema) for variant in variants]
 
@@ -160,7 +163,8 @@ def _methods(schemas: dict[str, Any], functions: dict[str, Any]) -> dict[str, li
             found[name] = functions.get(name, [])
     missing = {name for name, signatures in found.items() if not signatures}
     stubs = Path(torch.__file__).parent / "_C" / "__init__.pyi"
-    if stubs.exists():
+    # Not there, or written for a later Python: these methods are then unknown.
+    with contextlib.suppress(OSError, SyntaxError):
         told = of_stub_file(stubs.read_text(encoding="utf-8"), "TensorBase", missing)
         found.update((name, [signature]) for name, signature in told.items())
     return {name: signatures for name, signatures in found.items() if signatures}

@@ -29,6 +29,10 @@ SECONDS = 300.0
 _VERSION = re.compile(r"^__version__ = ['\"](.+?)['\"]", re.MULTILINE)
 
 
+_ERROR = re.compile(r"^[\w.]+(?:Error|Exception)\b.*", re.MULTILINE)
+"""The line of a traceback that says what was wrong."""
+
+
 class Unreadable(Exception):
     """Torch is there, but does not tell: one line says why."""
 
@@ -115,8 +119,8 @@ def _asked() -> bytes:
                 return out.read_bytes()
         except (OSError, subprocess.SubprocessError) as error:
             raise Unreadable(str(error)) from error
-    words = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-    raise Unreadable(": ".join([f"status {done.returncode}", *words]))
+    said = _ERROR.findall(done.stderr.decode(errors="replace"))[-1:]
+    raise Unreadable("".join(said) or f"the process ended with status {done.returncode}")
 
 
 def _environment() -> dict[str, str]:

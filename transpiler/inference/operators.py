@@ -47,7 +47,9 @@ class Operators:
 
     def __init__(self, table: Table) -> None:
         self._table = table
+        self._functions: dict[str, tuple[Signature, ...]] = {}
         self._methods: dict[tuple[Type, str], tuple[Signature, ...]] = {}
+        self._constructors: dict[str, tuple[Signature, ...]] = {}
 
     @classmethod
     def load(cls) -> Operators:
@@ -78,13 +80,9 @@ class Operators:
         ``torch.cat``, ``torch.nn.functional.dropout``, ``math.sqrt`` and ``builtins.len``, and
         where these lead: ``torch._C._nn.gelu``, ``torch.functional.einsum``.
         """
-        module, _, key = self._table.aliases.get(name, name).rpartition(".")
-        if module in _PYTHON:
-            return _signatures(_PYTHON[module].get(key, ()))
-        found = self._table.functions.get(_MODULES.get(module, module), {}).get(key, ())
-        if isinstance(found, str):
-            return _of_tensors(_signatures(self._table.operators[found]))
-        return _signatures(found)
+        if name not in self._functions:
+            self._functions[name] = self._function(name)
+        return self._functions[name]
 
     def method(self, receiver: Type, name: str) -> tuple[Signature, ...]:
         """The overloads of a method of a Tensor, List, Dict or str, without the receiver.
@@ -115,11 +113,11 @@ class Operators:
         module, of the name under which it is defined.
         """
         defined = self._table.aliases.get(name, name)
-        module = module_of(defined)
-        return tuple(
-            Signature(signature.parameters, module)
-            for signature in _signatures(self._layer(defined, "constructor"))
-        )
+        if defined not in self._constructors:
+            found = _signatures(self._layer(defined, "constructor"))
+            module = module_of(defined)
+            self._constructors[defined] = tuple(Signature(s.parameters, module) for s in found)
+        return self._constructors[defined]
 
     def forward(self, name: str) -> tuple[Signature, ...]:
         """What calling a layer of ``torch.nn`` expects and returns.
@@ -128,6 +126,15 @@ class Operators:
         what they return without.
         """
         return _signatures(self._layer(self._table.aliases.get(name, name), "forward"))
+
+    def _function(self, name: str) -> tuple[Signature, ...]:
+        module, _, key = self._table.aliases.get(name, name).rpartition(".")
+        if module in _PYTHON:
+            return _signatures(_PYTHON[module].get(key, ()))
+        found = self._table.functions.get(_MODULES.get(module, module), {}).get(key, ())
+        if isinstance(found, str):
+            return _of_tensors(_signatures(self._table.operators[found]))
+        return _signatures(found)
 
     def _layer(self, defined: str, part: str) -> Sequence[str]:
         return self._table.layers.get(defined, {}).get(part, ())

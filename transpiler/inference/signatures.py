@@ -49,9 +49,12 @@ class Parameter:
     """Whether its type is a list for which one element may be given, to be repeated."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Signature:
-    """What a call expects, without the receiver of a method, and what it returns."""
+    """What a call expects, without the receiver of a method, and what it returns.
+
+    Each is made once, so that it may be a key: it equals itself alone.
+    """
 
     parameters: tuple[Parameter, ...]
     returns: Type
