@@ -378,6 +378,33 @@ def test_objects_that_would_rather_not_be_looked_at(project: Path) -> None:
     assert "plain.pick(x): Unknown" in facts(project)
 
 
+@pytest.mark.parametrize(
+    ("mishap", "told"),
+    [
+        ("os.mkdir(facts)", "observes no more in this process, because of\n"),
+        ("shutil.rmtree(os.environ['JIT_TRANSPILE_OBSERVE'])", ""),
+    ],
+)
+def test_the_code_goes_on_when_nothing_can_be_noted(project: Path, mishap: str, told: str) -> None:
+    done = python(
+        project,
+        f"""
+        import os, shutil, plain
+        facts = os.environ["JIT_TRANSPILE_OBSERVE"] + "/facts.txt"
+        os.remove(facts)
+        {mishap}
+        plain.double(1)
+        plain.double("a")
+        print("it goes on")
+        """,
+    )
+    assert done.stdout == "it goes on\n"
+    assert told in done.stderr
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("Error: "), done.stderr
+    assert not (project / FILE_NAME).exists()
+
+
 def test_nothing_observed(project: Path) -> None:
     done = observe(project, "src", "--", sys.executable, "-c", "")
     assert done.returncode == 0

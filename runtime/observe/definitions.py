@@ -83,11 +83,12 @@ class Definitions:
 
     def function(self, code: CodeType) -> Function | None:
         """The function that the code is of; None for code from elsewhere, and for lambdas."""
-        file = self._file(code.co_filename)
-        if file is None:
-            return None
         known = self._functions.get(id(code))
         if known is None:
+            # Code from elsewhere is not held: programs make it without end.
+            file = self._file(code.co_filename)
+            if file is None:
+                return None
             named = self._names[file].get((code.co_firstlineno, code.co_name))
             function = None
             if named is not None:

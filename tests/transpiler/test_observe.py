@@ -5,13 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from file_trees import make_tree
 from hypothesis import given
 from hypothesis import strategies as st
 from jit_transpile.config import Config, load
 from jit_transpile.diagnostics import UsageError
 from jit_transpile.inference.types import FLOAT, INT, TENSOR, UNKNOWN, list_of, optional
+from jit_transpile.observe.definitions import definitions_of
 from jit_transpile.observe.observed import FILE_NAME, HEADER, Observed, location
 from jit_transpile.observe.spelling import read_type, spelled
+from jit_transpile.source.tree import scan
 
 FACTS = """\
 pkg.net.Net.encode() -> Tensor
@@ -151,3 +154,59 @@ def test_what_was_seen_before_changes_nothing(texts: list[str]) -> None:
     assert parsed(run.render()) == run
     for text in texts:
         assert run.merged(parsed(f"a.f(x): {text}")) == run
+
+
+def test_what_is_watched(tmp_path: Path) -> None:
+    make_tree(
+        tmp_path / "src",
+        {
+            "pkg/__init__.py": "",
+            "pkg/net.py": DEFINITIONS,
+            "pkg/broken.py": "def (",
+            "tests/helper.py": "def f(): ...",
+            "test_net.py": "def f(): ...",
+            "conftest.py": "def f(): ...",
+        },
+    )
+    found = definitions_of(scan(tmp_path / "src", None))
+    files = {Path(name).name: file for name, file in found.files.items()}
+    assert files.keys() == {"__init__.py", "net.py"}
+    net = files["net.py"]
+    assert net.module == "pkg.net"
+    assert net.functions == [
+        (1, "outer", "outer", False),
+        (5, "local", "outer.<locals>.Net.local", True),
+        (8, "scale", "outer.<locals>.Net.scale", True),
+        (14, "static", "outer.<locals>.Net.static", False),
+        (17, "deep", "outer.<locals>.Net.static.<locals>.deep", False),
+        (21, "chosen", "chosen", False),
+    ]
+    assert net.classes == {
+        "outer.<locals>.Net": ["buffer", "declared", "first", "loud", "named", "second"]
+    }
+    assert found.assigned == ["_scale", "first", "second"]
+
+
+DEFINITIONS = """\
+@decorated(
+    lambda x: x)
+def outer():
+    class Net(Module):
+        def local(self, buffer, other):
+            self.first, (self.second, *other) = buffer
+            self.register_buffer("buffer", buffer), other.register_buffer("not_mine", buffer)
+        @property
+        def scale(self):
+            return setattr(self, "named", 1)
+        @scale.setter
+        def scale(self, value):
+            other._scale = self.read
+        @staticmethod
+        def static(me):
+            me = []
+            async def deep(): ...
+        declared: int
+        loud = 3
+if True:
+    def chosen(): ...
+"""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -71,11 +72,11 @@ def observe(
         file = location(src, settings)
         done = gather(tree, command_of(reference, tree) if reference else command, file)
     except UsageError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(2)
+        _stop(str(error), 2)
     except OutputError as error:
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(1)
+        _stop(str(error), 1)
+    except OSError as error:
+        _stop(f"{error.filename or src}: {error.strerror or error}", 1)
     if not quiet:
         click.echo(_summary(done, src, file), err=True)
     sys.exit(done.status)
@@ -97,6 +98,11 @@ def _summary(done: Gathered, src: Path, file: Path) -> str:
         f"{_counted(len(done.seen), 'fact')}, {done.added} of them new, in {file}."
     )
     return f"{failed}; what it showed until then is kept.\n{observed}" if done.status else observed
+
+
+def _stop(message: str, status: int) -> NoReturn:
+    click.echo(f"Error: {message}", err=True)
+    sys.exit(status)
 
 
 def _counted(number: int, noun: str) -> str:

@@ -60,6 +60,7 @@ def gather(tree: SourceTree, command: Sequence[str], file: Path) -> Gathered:
     Raises:
         UsageError: the command cannot be started, or the file is damaged.
         OutputError: the file cannot be written.
+        OSError: a source cannot be read, or the temporary folder not be used.
     """
     # Before a run that may take hours.
     Observed.load(file)
