@@ -86,7 +86,8 @@ class Plan:
     @cached_property
     def _tree(self) -> Tree:
         changes = CompiledChanges(self.facts.values(), self._below, self.resolver)
-        return Tree(self.table, self.types, changes, OuterNames(self.resolver, self.modules))
+        outside = OuterNames(self.resolver, self.modules)
+        return Tree(self.table, self.types, changes, outside, tuple(self.facts))
 
     @cached_property
     def made(self) -> MadeConstants:

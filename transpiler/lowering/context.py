@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cached_property
 
 from ..analysis.classes import ClassInfo
 from ..analysis.uses import receiver_of
 from ..inference.frame import FunctionTypes
 from ..inference.types import UNKNOWN, Type
-from ..source.positions import Positions
-from ..source.project import Module
 from ..source.resolver import Definition, Symbol
-from .positions import conditions, not_always_evaluated
+from .positions import conditions, not_always_evaluated, parents
 from .result import Lowered, Names
-from .text import on_one_line
+from .text import on_one_line, positions_of
 from .tree import Tree
-from .variables import EnclosingVariable, enclosing_variable, single_assignments
-
-
-@cache
-def _source_text(module: Module) -> Positions:
-    return Positions(module.text)
+from .variables import EnclosingVariable, enclosing_variable, local_names, single_assignments
 
 
 class Context:
@@ -49,13 +42,14 @@ class Context:
         self.receiver = receiver_of(function)
         """What the function calls the instance; None for one that is no method of an instance."""
 
-        self.source = _source_text(function.module)
+        self.source = positions_of(function.module)
         self.result = Lowered()
         self._names = names
         self._text_of: Callable[[ast.expr], str | None] = lambda node: None
         self._current: ast.stmt = function.node
         self._conditions: set[ast.expr] | None = None
         self._not_always: set[ast.expr] | None = None
+        self._parents: dict[ast.expr, ast.AST] | None = None
 
     def lower_with(self, text_of: Callable[[ast.expr], str | None]) -> None:
         """Ask this for the new text of an expression, None when nothing in it changes."""
@@ -64,13 +58,26 @@ class Context:
     def enter(self, statement: ast.stmt) -> None:
         """Go to the next statement of the function."""
         self._current = statement
-        self._conditions = self._not_always = None
+        self._conditions = self._not_always = self._parents = None
 
     def in_condition(self, node: ast.expr) -> bool:
         """Whether an expression of the statement at hand is only asked whether it is true."""
         if self._conditions is None:
             self._conditions = set(conditions(self._current))
         return node in self._conditions
+
+    def parent(self, node: ast.expr) -> ast.AST:
+        """What an expression of the statement at hand stands in."""
+        if self._parents is None:
+            self._parents = parents(self._current)
+        return self._parents[node]
+
+    def is_called(self, node: ast.expr) -> bool:
+        """Whether a name is called, or something of it: ``logger`` in ``logger.info()``."""
+        parent = self.parent(node)
+        while isinstance(parent, ast.Attribute):
+            node, parent = parent, self.parent(parent)
+        return isinstance(parent, ast.Call) and parent.func is node
 
     def precede(self, node: ast.expr, *statements: str) -> bool:
         """Put simple statements before the one at hand, for the sake of an expression in it.
@@ -182,10 +189,31 @@ class Context:
         statement = self._single_assignments.get(name.id)
         if statement is None or statement.end_lineno is None:
             return None
+    def is_delimited(self, node: ast.expr) -> bool:
+        """Whether what stands around an expression keeps it together, whatever it is."""
+        source = self.source
+        before = source.content[: source.start(node)].rstrip()
+        after = source.content[source.end(node) :].lstrip(b" \t")
+        is_equals = before.endswith(b"=") and before[-2:-1] not in b"=<>!"
+        opened = is_equals or before.endswith((b"(", b"[", b",", b"return"))
+        return opened and (not after or after[:1] in b")],\r\n#;")
+
+    def is_test(self, node: ast.expr) -> bool:
+        """Whether an expression is the whole condition of the statement at hand."""
+        return getattr(self._current, "test", None) is node
+
         return statement.value if statement.end_lineno < name.lineno else None
 
     @cached_property
     def _single_assignments(self) -> dict[str, ast.Assign]:
+    def is_local(self, name: str) -> bool:
+        """Whether a name is a parameter or a variable of the function."""
+        return name in self._locals
+
+    @cached_property
+    def _locals(self) -> frozenset[str]:
+        return local_names(self.function)
+
         return single_assignments(self.function)
 
     def enclosing_variable(self, name: str) -> EnclosingVariable | None:

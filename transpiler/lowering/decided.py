@@ -13,6 +13,7 @@ import builtins
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from ..analysis.always_set import always_set
 from ..analysis.classes import ClassInfo
 from ..analysis.declarations import constructor_scope, registered
 from ..analysis.names import word
@@ -111,7 +112,7 @@ class _Check:
         if name == context.receiver:
             self.found.names[node] = "self"
             return True
-        if name in context.scope.bindings:
+        if context.is_local(name):
             return self._local(node)
         self.found.is_constant = False
         enclosing = context.enclosing_variable(name)
@@ -164,7 +165,7 @@ class _Check:
             if rest or not self._is_always_set(first):
                 self.found.may_fail = True
             return self._is_settled(first) and tree.changes.of_any_self.isdisjoint(rest)
-        if isinstance(root, ast.Name) and root.id not in self.context.scope.bindings:
+        if isinstance(root, ast.Name) and not self.context.is_local(root.id):
             symbol = self.context.resolve(root)
             if isinstance(symbol, Definition) and isinstance(symbol.node, ast.ClassDef):
                 return not tree.outside.assigns_attribute(names[0])
@@ -202,18 +203,10 @@ class _Check:
         return is_constant_property(method[1], method[0])
 
     def _is_always_set(self, name: str) -> bool:
-        for ancestor in self.owner.classes():
-            if name in ancestor.definition.body_scope.bindings:
-                return True
-            init = ancestor.functions.get("__init__")
-            for assignment in self.context.tree.attributes.assignments(ancestor):
-                if (
-                    assignment.name == name
-                    and init is not None
-                    and assignment.statement in init.body
-                ):
-                    return True
-        return False
+        return any(
+            name in ancestor.definition.body_scope.bindings or name in always_set(ancestor)
+            for ancestor in self.owner.classes()
+        )
 
     def _may_be_tensor(self, name: str) -> bool:
         """Whether what the instance holds may be moved with it."""

@@ -110,7 +110,7 @@ def _constant(
     alone = len(parts) == 1
     texts = [text_of(p, context) if alone else _as_operand(p, op, context) for p in parts]
     text = sign.join(texts)
-    if not all(_gives_bool(part.node) for part in parts):
+    if not all(_gives_bool(_value(part.node, context)) for part in parts):
         text = f"bool({text})"
     nodes = [part.node for part in run]
     if len(nodes) == 1:
@@ -181,7 +181,7 @@ def _tells_type_of_local(node: ast.expr, context: Context) -> bool:
             ops=[ast.Is() | ast.IsNot()],
             comparators=[ast.Constant(value=None)],
         ):
-            return name in context.scope.bindings
+            return context.is_local(name)
     return False
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 
 _LONGEST = 40
+_ASKING = ("has_", "is_", "use_", "with_", "no_", "do_", "add_")
 
 _OPERATORS: Mapping[type[ast.AST], str] = {
     ast.Eq: "is",
@@ -45,7 +46,8 @@ def truth_hint(node: ast.expr, receiver: str | None) -> str:
     """A name for whether a value is true: ``_has_down`` for ``self.down``."""
     match node:
         case ast.Attribute(value=ast.Name(id=root), attr=attr) if root == receiver:
-            return f"_has_{attr.strip('_').lower()}"
+            name = attr.strip("_").lower()
+            return f"_{name}" if name.startswith(_ASKING) else f"_has_{name}"
     return hint(node, receiver)
 
 
@@ -91,4 +93,4 @@ def _words(node: ast.expr, receiver: str | None) -> list[str]:
 
 
 def _constant(value: object) -> str:
-    return str(value).replace("-", "minus_") if isinstance(value, int | float) else str(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -30,7 +30,7 @@ EXPRESSIONS: Mapping[type[ast.expr], Sequence[ExpressionHandler]] = {
     ],
     ast.BinOp: [decision],
     ast.IfExp: [decision],
-    ast.Name: [decision],
+    ast.Name: [decision, outside_name],
     ast.Subscript: [decision],
 }
 

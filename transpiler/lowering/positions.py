@@ -19,6 +19,18 @@ def own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
 _BLOCKS = (ast.stmt, ast.ExceptHandler, ast.match_case)
 
 
+def parents(statement: ast.stmt) -> dict[ast.expr, ast.AST]:
+    """What each expression of a statement stands in."""
+    found: dict[ast.expr, ast.AST] = {}
+    pending: list[ast.AST] = [statement]
+    while pending:
+        node = pending.pop()
+        children = [c for c in ast.iter_child_nodes(node) if not isinstance(c, _BLOCKS)]
+        found.update({child: node for child in children if isinstance(child, ast.expr)})
+        pending.extend(children)
+    return found
+
+
 def conditions(statement: ast.stmt) -> Iterator[ast.expr]:
     """The expressions of which only the truth matters, whole conditions and their parts."""
     tests = [e.test for e in own_expressions(statement) if isinstance(e, ast.IfExp)]

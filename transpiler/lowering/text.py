@@ -6,11 +6,19 @@ import ast
 import io
 import re
 import tokenize
+from functools import cache
 from itertools import pairwise
 
 from ..source.positions import Positions
+from ..source.project import Module
 
 _COMMENT = re.compile(rb"#[^\r\n]*")
+
+
+@cache
+def positions_of(module: Module) -> Positions:
+    """Where the nodes of a module stand in its text."""
+    return Positions(module.text)
 
 
 def on_one_line(text: str, quote: str) -> str:

@@ -24,6 +24,20 @@ class EnclosingVariable:
     """Whether it is a class, a function or an import there."""
 
 
+def local_names(function: Definition) -> frozenset[str]:
+    """Every name that a function binds, in any way."""
+    bound = set(function.body_scope.bindings)
+    for node in ast.walk(function.node):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                bound.add(name)
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+                bound.add(name)
+            case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                bound.add(name)
+    return frozenset(bound)
+
+
 def single_assignments(function: Definition) -> dict[str, ast.Assign]:
     """Names that a function assigns once, in a statement of its own at the top level."""
     node = function.node
