@@ -23,6 +23,7 @@ from .inference.project_types import ProjectTypes
 from .injection.edits import FileEdits
 from .injection.plan import Plan
 from .records import class_record, unknown_bases
+from .source.collection import rare_collection
 from .source.load import TreeModules
 from .source.project import Module, Project
 from .source.resolver import Resolver
@@ -33,10 +34,11 @@ from .twin import Twin, TwinFile
 Progress = Callable[[int, int], None]
 """Called with how many files are done, of how many."""
 
-_FILES_PER_PROCESS = 8
+_FILES_PER_PROCESS = 40
 """Below this a process takes longer to start than to rewrite its share."""
 
 
+@rare_collection()
 def build(
     tree: SourceTree,
     *,
@@ -111,6 +113,7 @@ def rewrite_file(
 
     Another process parses the text again, which is quicker than to send it the tree.
     """
+    from .injection.pieces import UnknownSyntax
     from .injection.rewrite import rewrite
 
     path, source, edits = task
@@ -120,6 +123,9 @@ def rewrite_file(
     except RecursionError as error:
         advice = "leave it out with --exclude"
         raise OutputError(f"{path}: nested too deeply for this Python; {advice}") from error
+    except UnknownSyntax as error:
+        advice = "write it otherwise, or leave the file out with --exclude"
+        raise OutputError(f"{path}: libcst cannot parse {error}; {advice}") from error
 
 
 def _counted(

@@ -212,7 +212,7 @@ def test_the_order_of_files_and_the_number_of_processes_change_nothing(tmp_path)
     from jit_transpile.pipeline import build
     from jit_transpile.source.tree import scan
 
-    many = {f"net{i:02}.py": dedent(NET).replace("Net", f"Net{i}") for i in range(40)}
+    many = {f"net{i:02}.py": dedent(NET).replace("Net", f"Net{i}") for i in range(80)}
     tree = scan(make_tree(tmp_path / "src", many), None)
     assert build(tree, jobs=2) == build(tree, jobs=1)
 

@@ -29,7 +29,7 @@ def as_conditions(
     inner = len(positions.indent(first)) - len(outer)
     for line in _movable_lines(node):
         begin = positions.starts[line - 1]
-        if begin > first and positions.content[begin : begin + inner].isspace():
+        if begin > first and not positions.content[begin : begin + inner].strip(b" \t\f"):
             yield Splice(begin, begin + inner, "", gives_way=True)
 
 

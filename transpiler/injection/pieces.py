@@ -1,6 +1,7 @@
 """Changes inside one statement or header: its text in, its text out.
 
-libcst parses the piece alone, so that its spaces and comments stay where they are.
+libcst parses the piece alone, so that its spaces and comments stay where they are. What it cannot
+parse, such as ``(self.a): int = 3``, raises `UnknownSyntax`.
 """
 
 from __future__ import annotations
@@ -90,10 +91,15 @@ def with_imports(text: str, module: str, names: Sequence[str]) -> str:
     return AddImportsVisitor(context).transform_module(cst.parse_module(text)).code
 
 
-def _changed(
-    text: str, change: Callable[[Any], cst.BaseStatement | cst.SimpleStatementLine]
-) -> str:
-    module = cst.parse_module(text)
+class UnknownSyntax(Exception):
+    """A piece that Python parses and libcst does not."""
+
+
+def _changed(text: str, change: Callable[[Any], cst.BaseStatement]) -> str:
+    try:
+        module = cst.parse_module(text)
+    except cst.ParserSyntaxError as error:
+        raise UnknownSyntax(text) from error
     [statement] = module.body
     return module.with_changes(body=[change(statement)]).code
 
@@ -148,5 +154,8 @@ class _Annotator(cst.CSTTransformer):
         text = self.texts.get(updated_node.name.value)
         if text is None:
             return updated_node
-        spaced = cst.AssignEqual()  # PEP 8: spaces around = where there is an annotation
-        return updated_node.with_changes(annotation=cst.Annotation(_expression(text)), equal=spaced)
+        changed = updated_node.with_changes(annotation=cst.Annotation(_expression(text)))
+        if changed.default is None:
+            return changed
+        # PEP 8: spaces around = where there is an annotation
+        return changed.with_changes(equal=cst.AssignEqual())
