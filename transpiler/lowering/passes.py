@@ -13,6 +13,7 @@ from typing import Any
 from .context import Context
 from .decisions import decision
 from .enum_identity import enum_identity
+from .outside_names import outside_attribute, outside_name
 from .result import Branches
 
 ExpressionHandler = Callable[[Any, Context], str | None]
@@ -21,7 +22,10 @@ StatementHandler = Callable[[Any, Context], str | Branches | None]
 preceded (`Context.precede`)."""
 
 EXPRESSIONS: Mapping[type[ast.expr], Sequence[ExpressionHandler]] = {
-    ast.Attribute: [decision],
+    ast.Attribute: [
+        decision,  # a condition is one constant, whatever it reads
+        outside_attribute,
+    ],
     ast.BoolOp: [decision],
     ast.Call: [decision],
     ast.Compare: [
