@@ -118,6 +118,15 @@ class Context:
         self.result.constant_names[name] = None
         return True
 
+    def spell(self, of: Type) -> str | None:
+        """How a type is written in the function; None when the names that it takes are taken."""
+        found = self._names.spelled(of, self.scope)
+        if found is None:
+            return None
+        text, imports = found
+        self.result.names.update(dict.fromkeys(imports))
+        return text
+
     def runtime(self, name: str) -> str:
         """How to call a name of the runtime, such as ``unwrap``; the file is going to import it."""
         self.result.runtime[name] = None
@@ -180,15 +189,6 @@ class Context:
         ends = [source.start(node), *(source.end(part) for part in parts)]
         return [source.between(end, start) for end, start in zip(ends, starts, strict=True)]
 
-    def type_of(self, node: ast.expr) -> Type:
-        """The inferred type of an expression of the source; UNKNOWN where nothing is known."""
-        return self.facts.types.get(node, UNKNOWN)
-
-    def local_value(self, name: ast.Name) -> ast.expr | None:
-        """The value of a local variable that has only one, at a place after it is assigned."""
-        statement = self._single_assignments.get(name.id)
-        if statement is None or statement.end_lineno is None:
-            return None
     def is_delimited(self, node: ast.expr) -> bool:
         """Whether what stands around an expression keeps it together, whatever it is."""
         source = self.source
@@ -202,10 +202,10 @@ class Context:
         """Whether an expression is the whole condition of the statement at hand."""
         return getattr(self._current, "test", None) is node
 
-        return statement.value if statement.end_lineno < name.lineno else None
+    def type_of(self, node: ast.expr) -> Type:
+        """The inferred type of an expression of the source; UNKNOWN where nothing is known."""
+        return self.facts.types.get(node, UNKNOWN)
 
-    @cached_property
-    def _single_assignments(self) -> dict[str, ast.Assign]:
     def is_local(self, name: str) -> bool:
         """Whether a name is a parameter or a variable of the function."""
         return name in self._locals
@@ -214,6 +214,15 @@ class Context:
     def _locals(self) -> frozenset[str]:
         return local_names(self.function)
 
+    def local_value(self, name: ast.Name) -> ast.expr | None:
+        """The value of a local variable that has only one, at a place after it is assigned."""
+        statement = self._single_assignments.get(name.id)
+        if statement is None or statement.end_lineno is None:
+            return None
+        return statement.value if statement.end_lineno < name.lineno else None
+
+    @cached_property
+    def _single_assignments(self) -> dict[str, ast.Assign]:
         return single_assignments(self.function)
 
     def enclosing_variable(self, name: str) -> EnclosingVariable | None:
