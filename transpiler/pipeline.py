@@ -16,8 +16,7 @@ from .config import NO_POLICY, Policy
 from .diagnostics import Code, Diagnostic, OutputError
 from .emit.banner import banner
 from .inference.attributes import AttributeTypes
-from .inference.infer import infer
-from .inference.operator_table import Table
+from .inference.infer import functions_to_look_at, infer
 from .inference.operators import Operators
 from .inference.project_types import ProjectTypes
 from .injection.edits import FileEdits
@@ -70,9 +69,10 @@ def build(
     facts = {i: class_facts(i, reach) for i in modules if not _is_foundation(i.module)}
 
     types = AttributeTypes(resolver)
-    project = ProjectTypes(table, reach, types, Operators(Table()), classes)
+    project = ProjectTypes(table, reach, types, Operators.load(), classes)
     compiled = frozenset(r.definition for found in facts.values() for r in found.reached)
-    inferred = infer(project, [], compiled)
+    project.assigned_by_compiled_code(facts.values())
+    inferred = infer(project, functions_to_look_at(named, classes), compiled)
 
     plan = Plan(resolver, table, types, facts, decisions, reach, project, inferred, named)
     contents = dict(_rewritten(sources, plan.edits(), jobs, progress))

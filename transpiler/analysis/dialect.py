@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ..source.scopes import FunctionNode
+from .matching import is_conditional
 
 
 @dataclass(frozen=True)
@@ -36,13 +37,18 @@ _PLAIN = (
     *(ast.expr_context, ast.operator, ast.boolop, ast.cmpop, ast.unaryop, ast.TypeIgnore),
 )
 
+_OF_MATCH = (
+    ast.match_case,
+    *(ast.MatchValue, ast.MatchSingleton, ast.MatchClass, ast.MatchOr, ast.MatchAs),
+)
+"""What a ``match`` that is lowered consists of."""
+
 _NAMES: dict[type[ast.AST], tuple[str, str]] = {
     ast.Lambda: ("a lambda", "write a function at module level"),
     ast.FunctionDef: ("a function inside a method", "move it to module level"),
     ast.AsyncFunctionDef: ("an async function", "TorchScript has none"),
     ast.ClassDef: ("a class inside a method", "move it to module level"),
     ast.Try: ("try", "test the condition beforehand"),
-    ast.Match: ("match", "write if and elif"),
     ast.Global: ("global", "pass the value as an argument"),
     ast.Nonlocal: ("nonlocal", "pass the value as an argument"),
     ast.Import: ("an import inside a method", "move it to module level"),
@@ -89,13 +95,13 @@ def _in_body(function: FunctionNode) -> Iterator[Unsupported]:
         finding = _check(node)
         if finding is not None:
             yield Unsupported(getattr(node, "lineno", function.lineno), *finding)
-            if type(node) in _NAMES:
+            if type(node) in _NAMES or isinstance(node, ast.Match):
                 continue  # what it holds is not parsed
         pending.extend(reversed(list(ast.iter_child_nodes(node))))
 
 
 def _check(node: ast.AST) -> Finding:
-    if isinstance(node, _PLAIN):
+    if isinstance(node, _PLAIN + _OF_MATCH):
         return None
     check = _CHECKS.get(type(node))
     if check is not None:
@@ -154,6 +160,10 @@ def _constant(node: ast.Constant) -> Finding:
     return ("bytes", "use a string or a list") if isinstance(node.value, bytes) else None
 
 
+def _match(node: ast.Match) -> Finding:
+    return None if is_conditional(node) else ("match", "write if and elif")
+
+
 def _formatted(node: ast.FormattedValue) -> Finding:
     if node.conversion != -1:
         return "a conversion in an f-string", "leave !r, !s or !a out"
@@ -190,4 +200,5 @@ _CHECKS: dict[type[ast.AST], Callable[..., Finding]] = {
     ast.GeneratorExp: _comprehension,
     ast.DictComp: _comprehension,
     ast.comprehension: _nothing,
+    ast.Match: _match,  # lowered, where it is if and elif in other words
 }

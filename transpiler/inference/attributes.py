@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -104,17 +104,24 @@ class AttributeTypes:
         return AttributeType(None, UNKNOWN)
 
     def wrapped(
-        self, info: ClassInfo, reads: frozenset[str], writes: frozenset[str]
+        self,
+        info: ClassInfo,
+        reads: frozenset[str],
+        writes: frozenset[str],
+        inferred: Callable[[str], Type | None],
     ) -> Iterator[Wrapped]:
         """Which assignments of the class's constructor to wrap, and in what type.
 
-        ``reads`` and ``writes`` are the attributes that compiled methods touch.
+        ``reads`` and ``writes`` are the attributes that compiled methods touch; ``inferred`` says
+        what an attribute holds in the course of the program.
         """
         for assignment in self.assignments(info):
             name = assignment.name
             if name not in reads and name not in writes:
                 continue
             known = self.of(info, name)
+            if known is not None and (name in writes or is_empty(assignment.value)):
+                known = _grown(known, inferred(name))
             if known is None or known.type is None or self._may_be_tensor(known.type, assignment):
                 continue
             if self.attribute_call(info, assignment.value) is not None:
@@ -198,6 +205,23 @@ class AttributeTypes:
         return direct and not (
             isinstance(assignment.value, ast.Constant) and assignment.value.value is None
         )
+
+
+def _grown(known: AttributeType, inferred: Type | None) -> AttributeType:
+    """What an attribute holds in the end, where that is more than its first value shows."""
+    if known.declared or inferred is None or inferred in (known.type, TENSOR):
+        return known
+    return AttributeType(inferred, "inferred", by_parameter=known.by_parameter)
+
+
+def is_empty(value: ast.expr) -> bool:
+    """Whether a value is an empty list or dict."""
+    match value:
+        case ast.List(elts=[]) | ast.Dict(keys=[]):
+            return True
+        case ast.Call(func=ast.Name(id="list" | "dict"), args=[], keywords=[]):
+            return True
+    return False
 
 
 def _is_told_by_value(known: AttributeType) -> bool:

@@ -31,9 +31,9 @@ def _ways(test: ast.expr, env: Environment, frame: Frame) -> Ways:
             return _any(values, env, frame)
         case ast.Compare(left=left, ops=[op], comparators=[ast.Constant(value=None)]):
             if isinstance(op, ast.Is | ast.Eq):
-                return _told(left, env, frame, NONE, NONE)
+                return _is_none(left, env, frame)
             if isinstance(op, ast.IsNot | ast.NotEq):
-                true, false = _told(left, env, frame, NONE, NONE)
+                true, false = _is_none(left, env, frame)
                 return false, true
         case ast.Call(func=ast.Name(id="isinstance"), args=[value, classes]):
             return _instance(value, classes, env, frame)
@@ -76,15 +76,17 @@ def _key(node: ast.expr) -> str | None:
     return None
 
 
-def _told(node: ast.expr, env: Environment, frame: Frame, where: Type, of: Type) -> Ways:
-    """A value is found to be one of a type, or not: None alone is told apart here."""
+def _is_none(node: ast.expr, env: Environment, frame: Frame) -> Ways:
+    """A value is found to be None, or not."""
     key = _key(node)
     known = frame.found.types.get(node, UNKNOWN)
     true, false = env.copy(), env.copy()
     if key is None or known is UNKNOWN:
         return true, false
-    if where is NONE and known.is_optional:
-        _set(true, key, of)
+    if known is NONE and isinstance(node, ast.Name):
+        return true, None
+    if known.is_optional:
+        _set(true, key, NONE)
         _set(false, key, without_none(known))
     return true, false
 

@@ -98,7 +98,7 @@ def _loop(
 ) -> None:
     """Go through a loop until nothing new is learnt of the names that it changes."""
     outer, frame.breaks = frame.breaks, []
-    before = frame.env
+    entry = before = frame.env
     for _ in range(_ROUNDS):
         entered = before.copy() if before is not None else None
         frame.env = entered
@@ -109,8 +109,18 @@ def _loop(
             break
         before = after
     frame.breaks = outer
+    _note_carried(entry, before, frame)
     frame.env = before
     run_block(node.orelse, frame)
+
+
+def _note_carried(entry: Environment | None, after: Environment | None, frame: Frame) -> None:
+    if entry is None or after is None:
+        return
+    for name, of in entry.types.items():
+        now = after.types.get(name)
+        if of is NONE and now is not None and now is not NONE:
+            frame.found.carried[name] = now
 
 
 def _for(node: ast.For, frame: Frame) -> None:

@@ -40,6 +40,9 @@ class FilePlan:
         self.runtime: dict[str, None] = {}
         """Names of the runtime that lowered code uses."""
 
+        self.spelled: dict[tuple[str, str], None] = {}
+        """Names that types in lowered code need from a module."""
+
         self.imported: dict[str, None] = {}
         """Modules that it names."""
 
@@ -62,6 +65,7 @@ class FilePlan:
         self.before.update({number[s]: tuple(texts) for s, texts in lowered.before.items()})
         self.runtime.update(lowered.runtime)
         self.imported.update(lowered.imports)
+        self.spelled.update(lowered.names)
 
     def finished(self) -> FileEdits:
         """The edits, with the runtime's names and where they are imported."""
@@ -82,7 +86,7 @@ class FilePlan:
             *edits.attributes.values(),
             *(s for texts in edits.parameters.values() for s in texts.values()),
         ]
-        needed = sorted({pair for spelling in spellings for pair in spelling.imports})
+        needed = sorted({p for spelling in spellings for p in spelling.imports} | set(self.spelled))
         runtime = sorted({*_runtime_names(edits), *self.runtime})
         block = ImportBlock(self.module, self.numbers, min(edits.numbers))
         added = [(f"from {m} import {n}", m) for m, n in needed if not block.extensible(m)]

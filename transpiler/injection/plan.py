@@ -22,14 +22,15 @@ from ..analysis.reach import Kind, Reach, Reached
 from ..analysis.uses import receiver_of
 from ..inference.attributes import AttributeTypes
 from ..inference.frame import FunctionTypes
-from ..inference.parameters import missing_annotations
+from ..inference.parameters import annotated, missing_annotations
 from ..inference.project_types import ProjectTypes
+from ..inference.types import Type
 from ..lowering.tree import Tree
 from ..lowering.walk import lowered
 from ..source.depth import room_for_recursion
 from ..source.project import Module
 from ..source.resolver import Definition, Resolver
-from ..source.scopes import FunctionNode
+from ..source.scopes import FunctionNode, Scope
 from .constants import MadeConstants
 from .edits import ClassEdit, DecoratorEdit, FileEdits, MethodEdit
 from .file_plan import FilePlan
@@ -124,7 +125,11 @@ class Plan:
         reads = frozenset(name for f in below if f.rewritten for name in self._reads(f))
         writes = frozenset().union(*(f.writes for f in below if f.rewritten))
         constant = set(self.constants(info))
-        for wrapped in self.types.wrapped(info, reads, writes):
+
+        def inferred(name: str) -> Type | None:
+            return annotated(self.project.attribute(info, name, None))
+
+        for wrapped in self.types.wrapped(info, reads, writes, inferred):
             spelling = plan.spelling(wrapped, info)
             if wrapped.name not in constant and spelling is not None:
                 plan.attributes[plan.numbers[wrapped.statement]] = spelling
@@ -301,6 +306,10 @@ class _Names:
 
     def runtime(self, name: str) -> str:
         return self.file.names.runtime(name)
+
+    def spelled(self, of: Type, scope: Scope) -> tuple[str, tuple[tuple[str, str], ...]] | None:
+        found = self.file.speller.spell(of, scope)
+        return None if found is None else (found.text, found.imports)
 
     def called(self, dotted: str) -> tuple[str, bool] | None:
         return self.file.names.called(dotted)

@@ -13,10 +13,23 @@ from typing import Any
 from .context import Context
 from .decisions import decision
 from .enum_identity import enum_identity
+from .first_values import first_value, first_values
+from .float_arguments import float_argument
+from .matches import match_as_if
 from .outside_names import outside_attribute, outside_name
 from .result import Branches
+from .truth import truth_of_optional
+from .typed_literals import typed_literal
+from .unwrapped_state import unwrapped_state
+from .value_of_or import value_of_or
 
 ExpressionHandler = Callable[[Any, Context], str | None]
+ConversionHandler = Callable[[ast.expr, str, Context], str | None]
+"""Gets an expression and its text, lowered already; returns what is put in its place."""
+
+FunctionHandler = Callable[[Context], None]
+"""Looks at a function as a whole, before its statements are lowered."""
+
 StatementHandler = Callable[[Any, Context], str | Branches | None]
 """Returns the new text of a simple statement; of several new ones the last, the others being
 preceded (`Context.precede`)."""
@@ -26,7 +39,10 @@ EXPRESSIONS: Mapping[type[ast.expr], Sequence[ExpressionHandler]] = {
         decision,  # a condition is one constant, whatever it reads
         outside_attribute,
     ],
-    ast.BoolOp: [decision],
+    ast.BoolOp: [
+        decision,
+        value_of_or,  # of values, where decisions are conditions
+    ],
     ast.Call: [decision],
     ast.Compare: [
         decision,  # in Python, where `is` between members of an Enum is right
@@ -38,4 +54,16 @@ EXPRESSIONS: Mapping[type[ast.expr], Sequence[ExpressionHandler]] = {
     ast.Subscript: [decision],
 }
 
-STATEMENTS: Mapping[type[ast.stmt], Sequence[StatementHandler]] = {}
+STATEMENTS: Mapping[type[ast.stmt], Sequence[StatementHandler]] = {
+    ast.Assign: [typed_literal],
+    ast.Match: [match_as_if],
+}
+
+CONVERSIONS: Sequence[ConversionHandler] = (
+    unwrapped_state,  # first, for the others are about what is inside the Optional
+    first_value,
+    truth_of_optional,
+    float_argument,
+)
+
+FUNCTIONS: Sequence[FunctionHandler] = (first_values,)

@@ -7,6 +7,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from ..inference.types import Type
+from ..source.scopes import Scope
+
 WHOLE = ""
 """The part that is all of a simple statement."""
 
@@ -48,6 +51,12 @@ class Lowered:
     imports: dict[str, None] = field(default_factory=dict)
     """Modules that they name by a new import: ``math`` for ``import math``."""
 
+    names: dict[tuple[str, str], None] = field(default_factory=dict)
+    """Pairs of module and name that they import: ``("typing", "List")``."""
+
+    skipped: set[str] = field(default_factory=set)
+    """Names that some ways do not bind, and that get no first value."""
+
     passes: Counter[str] = field(default_factory=Counter)
     """How often each pass was applied."""
 
@@ -57,6 +66,10 @@ class Names(Protocol):
 
     def runtime(self, name: str) -> str:
         """How the file calls a name of the runtime: ``unwrap``, or ``jit_runtime.unwrap``."""
+        ...
+
+    def spelled(self, of: Type, scope: Scope) -> tuple[str, tuple[tuple[str, str], ...]] | None:
+        """How the file writes a type in a scope, and pairs of module and name to import for it."""
         ...
 
     def called(self, dotted: str) -> tuple[str, bool] | None:

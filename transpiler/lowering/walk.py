@@ -16,7 +16,7 @@ from ..source.resolver import Definition
 from ..source.scopes import FunctionNode
 from ..source.statements import ast_statements
 from .context import Context
-from .passes import EXPRESSIONS, STATEMENTS
+from .passes import CONVERSIONS, EXPRESSIONS, FUNCTIONS, STATEMENTS
 from .result import WHOLE, Branches, Lowered, Names
 from .tree import Tree
 
@@ -42,6 +42,8 @@ def lowered(
     node = function.node
     assert isinstance(node, FunctionNode)
     walk = _Walk(Context(function, owner, tree, facts, names))
+    for handler in FUNCTIONS:
+        handler(walk.context)
     for statement in ast_statements(node.body):
         walk.statement(statement)
     return walk.context.result
@@ -77,8 +79,19 @@ class _Walk:
         """The new text of an expression, or None when nothing in it changes."""
         if node not in self._texts:  # a pass may ask for it, and then leave its node alone
             changed = self._asked(EXPRESSIONS.get(type(node), ()), node)
-            self._texts[node] = self._spliced(node) if changed is None else changed
+            text = self._spliced(node) if changed is None else changed
+            self._texts[node] = self._converted(node, text)
         return self._texts[node]
+
+    def _converted(self, node: ast.expr, text: str | None) -> str | None:
+        """What is put around an expression, whatever became of it."""
+        for handler in CONVERSIONS:
+            current = self.context.original(node) if text is None else text
+            changed = handler(node, current, self.context)
+            if changed is not None:
+                self._count(handler)
+                text = changed
+        return text
 
     def _asked(self, handlers: Iterator[Any] | Any, node: ast.AST) -> Any:
         """What the first pass that changes the node makes of it."""
@@ -86,9 +99,12 @@ class _Walk:
         for handler in handlers:
             changed = handler(node, self.context)
             if changed is not None:
-                self.context.result.passes[handler.__module__.rpartition(".")[2]] += 1
+                self._count(handler)
                 return changed
         return None
+
+    def _count(self, handler: Callable[..., Any]) -> None:
+        self.context.result.passes[handler.__module__.rpartition(".")[2]] += 1
 
     def _spliced(self, node: ast.expr | ast.stmt) -> str | None:
         """The text of a node with the new texts of its parts in their places."""

@@ -1,0 +1,64 @@
+"""An empty list or dict, or a None, that holds something else later on.
+
+TorchScript takes ``[]`` for a list of tensors and ``{}`` for a dict of them by strings, and a name
+that is None before a loop for one that stays None in it. What is put into them tells their type,
+which is written down.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from ..inference.types import NEVER, NONE, STR, TENSOR, Type, dict_of, list_of
+from .context import Context
+from .example import Example
+
+EXAMPLES = [
+    Example(
+        before="sizes = []\nfor i in range(x.dim()):\n    sizes.append(x.size(i))\n"
+        "return x.new_zeros(sizes)",
+        after="sizes: list[int] = []\nfor i in range(x.dim()):\n    sizes.append(x.size(i))\n"
+        "return x.new_zeros(sizes)",
+    ),
+    Example(
+        before="counts = {}\ncounts['rows'] = x.size(0)\nreturn x * counts['rows']",
+        after="counts: dict[str, int] = {}\ncounts['rows'] = x.size(0)\nreturn x * counts['rows']",
+    ),
+    Example(
+        before="rows = []\nfor row in x:\n    rows.append(row)\nreturn torch.stack(rows)",
+        after=None,
+    ),
+    Example(
+        before="total = None\nfor row in x:\n    total = row if total is None else total + row\n"
+        "return total",
+        after="total: Optional[torch.Tensor] = None\nfor row in x:\n"
+        "    total = row if total is None else total + row\nreturn total",
+    ),
+]
+
+_DEFAULTS = (list_of(TENSOR), dict_of(STR, TENSOR))
+"""What TorchScript takes empty ones for."""
+
+
+def typed_literal(node: ast.Assign, context: Context) -> str | None:
+    """Annotate a name with what it is going to hold."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            of = _held(node, value, name, context)
+            if of is None or not of.is_known or not of.is_spellable or of in _DEFAULTS:
+                return None
+            spelt = context.spell(of)
+            return None if spelt is None else f"{name}: {spelt} = {context.text(value)}"
+    return None
+
+
+def _held(node: ast.Assign, value: ast.expr, name: str, context: Context) -> Type | None:
+    match value:
+        case ast.List(elts=[]) | ast.Dict(keys=[]):
+            return context.facts.growing.get(value)
+        case ast.Call(func=ast.Name(id="list" | "dict"), args=[], keywords=[]):
+            return context.facts.growing.get(value)
+        case ast.Constant(value=None):
+            of = context.facts.carried.get(name, NEVER)
+            return of if of.name == "Optional" and NONE in of.members else None
+    return None
