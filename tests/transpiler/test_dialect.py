@@ -57,7 +57,7 @@ from os import path
 global g
 try: pass\nexcept ValueError: pass
 try: pass\nfinally: pass
-match x:\n    case 1: pass
+match x:\n    case [y]: pass
 raise
 x //= y
 x @= y

@@ -29,8 +29,8 @@ EXAMPLES = [
     ),
     Example(
         before=(
-            "n = x.dim()\nmatch n:\n    case 1:\n        return x\n    case 2 | 3 if x.size(0) > 1:\n"
-            "        return x + 1\nreturn x * 2"
+            "n = x.dim()\nmatch n:\n    case 1:\n        return x\n"
+            "    case 2 | 3 if x.size(0) > 1:\n        return x + 1\nreturn x * 2"
         ),
         after=(
             "n = x.dim()\nif n == 1:\n    return x\nelif (n == 2 or n == 3) and x.size(0) > 1:\n"
@@ -68,8 +68,8 @@ def _condition(
         return None
     values = [decided(value, context) or _literal(value) for _, value in asked]
     if subject is None or not all(value is not None for value in values):
-        return _joined(context.text(node), [(op, context.text(v)) for op, v in asked])
-    texts = [text_of(value, context) for value in values if value is not None]
+        return _joined(context.text(node), [(op, _text(v, context)) for op, v in asked])
+    texts = [_text(v.node, context, v) for v in values if v is not None]
     operators = [operator for operator, _ in asked]
     text = _joined(text_of(subject, context), list(zip(operators, texts, strict=True)))
     compared: list[ast.expr] = [
@@ -77,6 +77,12 @@ def _condition(
     ]
     whole = compared[0] if len(compared) == 1 else ast.BoolOp(ast.Or(), compared)
     return context.constant(hint(whole, context.receiver), text, [node])
+
+
+def _text(node: ast.expr, context: Context, found: Decided | None = None) -> str:
+    if isinstance(node, ast.Constant) and not hasattr(node, "lineno"):
+        return repr(node.value)  # of None, True and False patterns have no node
+    return context.text(node) if found is None else text_of(found, context)
 
 
 def _literal(node: ast.expr) -> Decided | None:

@@ -13,10 +13,7 @@ def own_expressions(statement: ast.stmt) -> Iterator[ast.expr]:
         node = pending.pop()
         if isinstance(node, ast.expr):
             yield node
-        pending.extend(c for c in ast.iter_child_nodes(node) if not isinstance(c, _BLOCKS))
-
-
-_BLOCKS = (ast.stmt, ast.ExceptHandler, ast.match_case)
+        pending.extend(c for c in ast.iter_child_nodes(node) if not isinstance(c, ast.stmt))
 
 
 def parents(statement: ast.stmt) -> dict[ast.expr, ast.AST]:
@@ -25,7 +22,7 @@ def parents(statement: ast.stmt) -> dict[ast.expr, ast.AST]:
     pending: list[ast.AST] = [statement]
     while pending:
         node = pending.pop()
-        children = [c for c in ast.iter_child_nodes(node) if not isinstance(c, _BLOCKS)]
+        children = [c for c in ast.iter_child_nodes(node) if not isinstance(c, ast.stmt)]
         found.update({child: node for child in children if isinstance(child, ast.expr)})
         pending.extend(children)
     return found
@@ -36,6 +33,8 @@ def conditions(statement: ast.stmt) -> Iterator[ast.expr]:
     tests = [e.test for e in own_expressions(statement) if isinstance(e, ast.IfExp)]
     if isinstance(statement, ast.If | ast.While | ast.Assert):
         tests.append(statement.test)
+    if isinstance(statement, ast.Match):
+        tests.extend(case.guard for case in statement.cases if case.guard is not None)
     while tests:
         test = tests.pop()
         yield test
@@ -50,8 +49,13 @@ def not_always_evaluated(statement: ast.stmt) -> Iterator[ast.expr]:
     for node in own_expressions(statement):
         for part in _optional_parts(node):
             yield from (e for e in ast.walk(part) if isinstance(e, ast.expr))
+    rest: list[ast.AST] = []
     if isinstance(statement, ast.Assert) and statement.msg is not None:
-        yield from (e for e in ast.walk(statement.msg) if isinstance(e, ast.expr))
+        rest.append(statement.msg)
+    if isinstance(statement, ast.Match):
+        rest.extend(part for case in statement.cases for part in (case.pattern, case.guard) if part)
+    for other in rest:
+        yield from (e for e in ast.walk(other) if isinstance(e, ast.expr))
 
 
 def _optional_parts(node: ast.expr) -> list[ast.expr]:
