@@ -168,4 +168,4 @@ def _declarable(of: Type) -> Type:
         return UNKNOWN
     if of.is_union and any(member in (MODULE, FUNCTION) for member in of.members):
         return UNKNOWN
-    return Type(of.name, tuple(map(_declarable, of.args)), of.of)
+    return Type(of.name, tuple(map(_declarable, of.args)), of.of) if of.args else of

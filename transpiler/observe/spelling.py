@@ -41,6 +41,8 @@ def ordered(of: Type) -> Type:
     """The type in its one form: joins leave the members of a union in the order in which they came,
     and tuples side by side of which a later one took the first in.
     """
+    if not of.args:
+        return of
     args = tuple(map(ordered, of.args))
     if of.name != "Union":
         return Type(of.name, args, of.of)
