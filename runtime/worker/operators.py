@@ -12,6 +12,7 @@ import contextlib
 import importlib
 import inspect
 import json
+import re
 import sys
 import warnings
 from collections import defaultdict
@@ -54,6 +55,8 @@ MODULES = (
     *COMPILED,
 )
 
+_NAMED = re.compile("dimname|names", re.IGNORECASE)
+
 RECEIVERS = {"Tensor": torch.Tensor, "List": list, "Dict": dict, "str": str}
 
 
@@ -85,11 +88,14 @@ def table() -> dict[str, Any]:
 
 
 def _schemas() -> dict[str, list[torch.FunctionSchema]]:
-    """The operators that Python code can call by name in TorchScript, in the order of overloads."""
+    """The operators that Python code can call by name in TorchScript, in the order of overloads.
+
+    Those of named tensors, which torch has dropped and TorchScript never had, are left out.
+    """
     found = defaultdict(list)
     for schema in torch._C._jit_get_all_schemas():
         namespace, _, name = schema.name.partition("::")
-        if namespace == "aten":
+        if namespace == "aten" and not _NAMED.search(schema.overload_name):
             found[name].append(schema)
     return found
 

@@ -626,7 +626,7 @@ def test_a_torch_that_does_not_import_is_said_in_a_line(
     broken.mkdir(parents=True)
     (broken / "__init__.py").write_text("raise ImportError('libcudart.so.9: no such file')")
     (broken / "version.py").write_text("__version__ = '9.9'\n")
-    monkeypatch.setenv("PYTHONPATH", str(broken.parent))
+    monkeypatch.setenv("PYTHONPATH", str(broken.parent), prepend=os.pathsep)
     monkeypatch.setattr(operator_table, "torch_version", lambda: "9.9")
     table = Operators.load()
     said = capfd.readouterr().err

@@ -119,8 +119,9 @@ def _asked() -> bytes:
                 return out.read_bytes()
         except (OSError, subprocess.SubprocessError) as error:
             raise Unreadable(str(error)) from error
-    said = _ERROR.findall(done.stderr.decode(errors="replace"))[-1:]
-    raise Unreadable("".join(said) or f"the process ended with status {done.returncode}")
+    text = done.stderr.decode(errors="replace").strip()
+    said = _ERROR.findall(text) or text.splitlines() or [f"status {done.returncode}"]
+    raise Unreadable(said[-1])
 
 
 def _environment() -> dict[str, str]:
