@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, overload
 from torch import nn
 
 from .content_reads import ContentReads
-from .numpy_values import plain
+from .numpy_values import array_type, plain
 from .torch_internals import PYTHON_STATE, is_constant_value, recorded_reads
 
 T = TypeVar("T")
@@ -53,12 +53,14 @@ def evaluate(module: nn.Module, name: str) -> tuple[Any, list[tuple[nn.Module, s
     """
     with recorded_reads() as reads, ContentReads() as content:
         # not by getattr, which would hide an AttributeError that the function raises
-        value = plain(getattr(type(module), name).function(module))
+        value = getattr(type(module), name).function(module)
     if content.first is not None:
         raise ValueError(
             f"it depends on what a tensor contains, by {content.first}, which training and loading "
             "change; read the tensor in a method"
         )
+    if array_type(value) is None:  # a constant list could not be told from one of Python's
+        value = plain(value)
     if not is_constant_value(value):
         raise TypeError(f"it is a {type(value).__name__}, which is no constant of TorchScript")
     return value, [(m, n) for m, n in reads if n != name and not _is_machinery(n)]

@@ -100,10 +100,9 @@ class Declarations:
 
     def _tell_zeros_apart(self) -> None:
         """Modules whose constants are equal share code, and 0.0 equals -0.0."""
-        values = {
-            name: self.values.get(name, vars(self.module).get(name)) for name in self.constants
-        }
-        zeros = {name: repr(value) for name, value in values.items() if "-0.0" in repr(value)}
+        held = {**vars(self.module), **self.values}
+        texts = {name: repr(held.get(name)) for name in self.constants}
+        zeros = {name: text for name, text in texts.items() if "-0.0" in text}
         if zeros:
             self.values[_ZEROS] = str(zeros)
             self.constants.append(_ZEROS)

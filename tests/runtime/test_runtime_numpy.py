@@ -223,6 +223,18 @@ class TestWhatWouldMeanSomethingElse:
         with pytest.raises(CompilationError, match=rf"{__file__}:\d+: .* of type int in compiled"):
             jit_runtime.compile(Asks(np.int64(1)))
 
+    def test_a_constant_array_is_refused(self):
+        class Computes(Holder):
+            @constant
+            def _sizes(self) -> Any:
+                return self.value * 2
+
+            def forward(self, x: Tensor) -> Tensor:
+                return x + len(self._sizes + self._sizes)
+
+        with pytest.raises(CompilationError, match=r"_sizes .* is a ndarray, which is no constant"):
+            jit_runtime.compile(Computes(np.array([1])))
+
     @pytest.mark.parametrize("value", [np.uint8(200), np.float16(0.1), np.ones((2, 2))])
     def test_what_computes_otherwise_is_left_to_torch(self, value):
         with pytest.raises(RuntimeError, match=r"no attribute 'value'.*numpy"):
