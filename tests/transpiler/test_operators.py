@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import tempfile
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
-from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jit_runtime.worker.stubs import spelled
-from jit_transpile.inference import operator_table
-from jit_transpile.inference.operators import (
-    NUMBER,
-    Match,
-    Operators,
-    Signature,
-    binary,
-    builtin_result,
-    element_of,
-    match,
-    subscript,
-    unary,
-)
+from jit_transpile.inference.operators import NUMBER, Match, Operators, Signature, match
 from jit_transpile.inference.signatures import parse_signature
 from jit_transpile.inference.types import (
     BOOL,
@@ -42,18 +26,13 @@ from jit_transpile.inference.types import (
     TENSOR,
     UNKNOWN,
     Type,
-    is_subtype,
-    list_of,
     optional,
     tuple_of,
 )
 from torch.jit.frontend import FrontendError
+from type_texts import typed, words
 
 OPERATORS = Operators.load()
-
-
-def typed(text: str) -> Type:
-    return parse_signature(f"() -> {text}").returns
 
 
 def function(name: str, *positional: str, **keywords: str) -> Match | None:
@@ -64,10 +43,6 @@ def function(name: str, *positional: str, **keywords: str) -> Match | None:
 def method(receiver: str, name: str, *positional: str, **keywords: str) -> Match | None:
     given = {key: typed(text) for key, text in keywords.items()}
     return match(OPERATORS.method(typed(receiver), name), list(map(typed, positional)), given)
-
-
-def words(types: Sequence[Type]) -> list[str]:
-    return list(map(str, types))
 
 
 @pytest.mark.parametrize(
@@ -268,6 +243,12 @@ def test_a_resolver_is_told_where_to_stop():
     assert {"torch.nn.functional.gelu", "torch.cat", "torch.linalg.norm"} <= OPERATORS.names
 
 
+def test_signatures_that_are_none():
+    for text in ("(x: Tensr) -> int", "(x: int", "(x: int = ..., y: int) -> int"):
+        with pytest.raises(ValueError):
+            parse_signature(text)
+
+
 # ---------------------------------------------------------------- against TorchScript itself
 
 
@@ -372,183 +353,12 @@ def test_what_is_expected_is_what_torchscript_takes(name: str, given: list[str])
         assert inferred(call, found.expected) == found.returns
 
 
-# ------------------------------------------------------------------------------- of Python
-
-VALUES = {
-    "int": 7,
-    "float": 2.5,
-    "bool": True,
-    "str": "ab%s",
-    "List[int]": [3, 4],
-    "List[float]": [0.5],
-    "Tuple[int, str]": (1, "b"),
-    "Tensor": torch.ones(2, 2, dtype=torch.int64),
-    "Dict[str, float]": {"a": 1.5},
-}
-
-
-def type_of(value: object) -> Type:
-    """The type of a value, as precisely as values tell it."""
-    match value:
-        case torch.Tensor():
-            return TENSOR
-        case list():
-            return list_of(type_of(value[0]) if value else NEVER)
-        case tuple():
-            return tuple_of(*map(type_of, value))
-        case dict():
-            key, item = next(iter(value.items()))
-            return Type("Dict", (type_of(key), type_of(item)))
-    return typed(type(value).__name__)
-
-
-BINARY = ["+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<", ">>", "==", "!=", "<", "<="]
-DIFFERENT = {("**", "int"), ("**", "bool")}
-"""TorchScript makes a float of it."""
-
-
-@given(st.sampled_from(BINARY), st.sampled_from(sorted(VALUES)), st.sampled_from(sorted(VALUES)))
-@settings(max_examples=400, deadline=None)
-def test_an_operator_gives_what_python_gives(op: str, left: str, right: str):
-    try:
-        value = eval(f"a {op} b", {"a": VALUES[left], "b": VALUES[right]})
-    except (TypeError, RuntimeError, ValueError):
-        return
-    told = binary(op, typed(left), typed(right))
-    if op == "**" and {left, right} <= {"int", "bool"}:
-        assert told == FLOAT
-    elif told != UNKNOWN:
-        assert admits(told, value)
-
-
-def admits(of: Type, value: object) -> bool:
-    """Whether a type, perhaps of a tuple of unknown length, has a value."""
-    if of.name == "Tuple" and str(of).endswith("...]"):
-        return isinstance(value, tuple) and all(admits(of.args[0], each) for each in value)
-    if of.name == "List":
-        return isinstance(value, list) and all(admits(of.args[0], each) for each in value)
-    return is_subtype(type_of(value), of)
-
-
-@pytest.mark.parametrize(
-    ("op", "left", "right", "of"),
-    [
-        ("/", "int", "int", "float"),
-        ("//", "int", "int", "int"),
-        ("//", "float", "int", "float"),
-        ("%", "str", "Unknown", "str"),
-        ("+", "bool", "bool", "int"),
-        ("&", "bool", "bool", "bool"),
-        ("+", "Tensor", "Unknown", "Tensor"),
-        ("+", "Unknown", "int", "Unknown"),
-        ("<", "Unknown", "int", "Unknown"),
-        ("==", "Unknown", "str", "bool"),
-        ("<", "int", "Tensor", "Tensor"),
-        ("==", "Tensor", "None", "bool"),
-        ("not in", "Unknown", "Unknown", "bool"),
-        ("+", "List[int]", "Unknown", "List[Unknown]"),
-        ("+", "Tuple[int]", "Tuple[str]", "Tuple[int, str]"),
-        ("*", "int", "List[int]", "List[int]"),
-        ("*", "Tuple[int, int]", "int", "Tuple[int, ...]"),
-        ("+", "Optional[int]", "float", "float"),
-        ("*", "number", "int", "number"),
-        ("@", "Tensor", "Tensor", "Tensor"),
-        ("-", "str", "int", "Unknown"),
-    ],
-)
-def test_a_binary_operator(op: str, left: str, right: str, of: str):
-    assert binary(op, typed(left), typed(right)) == typed(of)
-
-
-@pytest.mark.parametrize(
-    ("op", "operand", "of"),
-    [
-        ("not", "Tensor", "bool"),
-        ("-", "bool", "int"),
-        ("-", "Tensor", "Tensor"),
-        ("-", "number", "number"),
-        ("~", "int", "int"),
-        ("~", "float", "Unknown"),
-        ("~", "Tensor", "Tensor"),
-        ("-", "Unknown", "Unknown"),
-    ],
-)
-def test_a_unary_operator(op: str, operand: str, of: str):
-    assert unary(op, typed(operand)) == typed(of)
-
-
-@pytest.mark.parametrize(
-    ("receiver", "literal", "of"),
-    [
-        ("Tensor", 0, "Tensor"),
-        ("Tensor", slice(None), "Tensor"),
-        ("List[int]", 0, "int"),
-        ("List[int]", slice(1, None), "List[int]"),
-        ("Tuple[int, str, float]", -1, "float"),
-        ("Tuple[int, str, float]", slice(1, None), "Tuple[str, float]"),
-        ("Tuple[int, str]", None, "Union[int, str]"),
-        ("Tuple[int, ...]", 3, "int"),
-        ("Tuple[int, ...]", slice(1, None), "Tuple[int, ...]"),
-        ("Dict[str, float]", None, "float"),
-        ("str", slice(1, None), "str"),
-        ("Optional[List[int]]", 0, "int"),
-        ("Unknown", 0, "Unknown"),
-    ],
-)
-def test_a_subscript(receiver: str, literal: int | slice | None, of: str):
-    assert subscript(typed(receiver), INT, literal=literal) == typed(of)
-
-
-def test_a_slice_of_a_tuple_with_bounds_that_are_not_written_has_no_length():
-    assert subscript(tuple_of(INT, INT), INT, is_slice=True) == typed("Tuple[int, ...]")
-
-
-def test_there_is_nothing_beyond_the_end_of_a_tuple():
-    assert subscript(tuple_of(INT), INT, literal=1) == NEVER
-
-
-@pytest.mark.parametrize(
-    ("name", "given", "of"),
-    [
-        ("enumerate", ["List[str]"], "List[Tuple[int, str]]"),
-        ("zip", ["List[int]", "Tensor"], "List[Tuple[int, Tensor]]"),
-        ("reversed", ["Tuple[int, int]"], "List[int]"),
-        ("sorted", ["Dict[str, int]"], "List[str]"),
-        ("list", ["Tensor"], "List[Tensor]"),
-        ("tuple", ["List[int]"], "Tuple[int, ...]"),
-        ("tuple", ["Tuple[int, str]"], "Tuple[int, str]"),
-        ("dict", ["List[Tuple[str, int]]"], "Dict[str, int]"),
-        ("max", ["int", "float"], "float"),
-        ("max", ["List[int]"], "int"),
-        ("min", ["Unknown", "int"], "Unknown"),
-        ("sum", ["List[float]"], "float"),
-        ("sum", ["List[bool]"], "int"),
-        ("sum", ["List[Tensor]"], "Tensor"),
-        ("abs", ["bool"], "int"),
-        ("abs", ["Tensor"], "Tensor"),
-        ("pow", ["int", "int"], "float"),
-    ],
-)
-def test_a_builtin_whose_result_depends_on_its_arguments(name: str, given: list[str], of: str):
-    assert builtin_result(name, list(map(typed, given))) == typed(of)
-
-
-def test_empty_containers_have_elements_of_no_type():
-    assert builtin_result("list", []) == list_of(NEVER)
-    assert builtin_result("sum", [list_of(NEVER)]) == INT
-    assert builtin_result("len", [list_of(INT)]) is None  # it has a signature
-
-
-def test_iterating_over_a_tuple_gives_any_of_its_elements():
-    assert element_of(typed("Tuple[int, Tensor]")) == typed("Union[int, Tensor]")
-
-
 @pytest.mark.parametrize(
     "call",
     ["math.sqrt", "math.floor", "math.ceil", "math.log", "math.pow", "math.atan2", "math.gcd"],
 )
 def test_math_agrees_with_torchscript(call: str):
-    compiled = torch.jit._builtins._find_builtin(eval(call, {"math": __import__("math")}))
+    compiled = torch.jit._builtins._find_builtin(eval(call, {"math": math}))
     assert compiled is not None
     for signature in OPERATORS.function(call):
         types = [parameter.type for parameter in signature.parameters]
@@ -558,102 +368,3 @@ def test_math_agrees_with_torchscript(call: str):
             f"def f({arguments}):\n    return torch.ops.aten.{compiled[6:]}({names})\n"
         )
         assert typed(spelled(unit.f.schema.returns[0].type)) == signature.returns
-
-
-# ---------------------------------------------------------------------------- the table's file
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    return tmp_path / "cache" / "jit-transpile"
-
-
-CONTENT = (
-    b'{"format":1,"operators":{"relu":["(self: Tensor) -> Tensor"]},"functions":{},'
-    b'"methods":{},"attributes":{},"layers":{},"aliases":{}}'
-)
-
-
-@pytest.fixture
-def answers(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """What torch says each time it is asked; none left is an error."""
-    left = [CONTENT]
-    monkeypatch.setattr(operator_table, "_asked", lambda: left.pop())
-    return left
-
-
-def test_torch_is_asked_once(cache: Path, answers: list[bytes]):
-    first = operator_table.load()
-    assert answers == []
-    assert operator_table.load() == first
-    (file,) = cache.iterdir()
-    assert file.read_bytes() == CONTENT
-
-
-@pytest.mark.parametrize("damaged", [b"", b"{", b"[]", b'{"format":0}', b'{"format":1}'])
-def test_a_damaged_file_is_made_again(cache: Path, answers: list[bytes], damaged: bytes):
-    answers.append(CONTENT)
-    operator_table.load()
-    (file,) = cache.iterdir()
-    file.write_bytes(damaged)
-    assert operator_table.load().operators == {"relu": ["(self: Tensor) -> Tensor"]}
-    assert file.read_bytes() == CONTENT
-
-
-def test_where_the_cache_cannot_be_written_it_lies_among_temporary_files(
-    cache: Path, answers: list[bytes], tmp_path: Path
-):
-    cache.parent.write_text("a file where the folder should be")
-    operator_table.load()
-    operator_table.load()
-    assert len(list((tmp_path / "temporary").rglob("*.json"))) == 1
-
-
-def test_it_does_without_a_place_to_keep_it(cache: Path, answers: list[bytes], tmp_path: Path):
-    cache.parent.write_text("")
-    (tmp_path / "temporary" / f"jit-transpile-{os.getuid()}").write_text("")
-    assert operator_table.load().operators
-
-
-def test_a_torch_that_does_not_import_is_said_in_a_line(
-    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-):
-    broken = tmp_path / "broken" / "torch"
-    broken.mkdir(parents=True)
-    (broken / "__init__.py").write_text("raise ImportError('libcudart.so.9: no such file')")
-    (broken / "version.py").write_text("__version__ = '9.9'\n")
-    monkeypatch.setenv("PYTHONPATH", str(broken.parent), prepend=os.pathsep)
-    monkeypatch.setattr(operator_table, "torch_version", lambda: "9.9")
-    table = Operators.load()
-    said = capfd.readouterr().err
-    assert said.startswith("jit-transpile: torch's operators cannot be read: ")
-    assert "libcudart.so.9" in said and "Traceback" not in said
-    assert table.function("torch.cat") == ()
-    assert table.function("math.sqrt") != ()
-    assert not cache.exists()
-
-
-def test_without_torch_only_python_is_known(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(operator_table, "find_spec", lambda name: None)
-    table = Operators.load()
-    assert table.function("torch.cat") == table.method(TENSOR, "view") == ()
-    assert table.attribute(TENSOR, "shape") is None
-
-
-def test_the_version_is_read_without_importing_torch():
-    code = (
-        "import sys; from jit_transpile.inference.operator_table import torch_version;"
-        "print(torch_version(), 'torch' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [torch.__version__, "False"]
-
-
-def test_signatures_that_are_none():
-    for text in ("(x: Tensr) -> int", "(x: int", "(x: int = ..., y: int) -> int"):
-        with pytest.raises(ValueError):
-            parse_signature(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import reduce
+from functools import lru_cache, reduce
 
 from .signatures import NUMBER, Parameter, Signature, is_variable
 from .types import (
@@ -118,8 +118,7 @@ def _matched(
 ) -> tuple[list[Fit], Match] | None:
     """The call, with how well its arguments fit, the worst first."""
     arguments = _Arguments()
-    fixed = [p for p in signature.parameters if not p.keyword_only and not p.is_variadic]
-    variadic = next((p for p in signature.parameters if p.is_variadic), None)
+    fixed, variadic = signature.fixed, signature.variadic
     rest = positional[len(fixed) :]
     if rest and variadic is None:
         return None
@@ -185,6 +184,8 @@ class _Arguments:
         self, formal: Type, given: Type, *, broadcasts: bool = False
     ) -> tuple[Fit, Type] | None:
         """How an argument suits a type, and what TorchScript wants in its place."""
+        if given is formal:
+            return Fit.EXACT, given
         if given in (UNKNOWN, NEVER):
             return Fit.EXACT, formal
         if formal in (ANY, UNKNOWN):
@@ -259,6 +260,7 @@ class _Arguments:
         return max(*fits, Fit.EXACT if same else Fit.CONVERTED, Fit.EXACT), formal
 
 
+@lru_cache(maxsize=4096)
 def _has_variable(of: Type) -> bool:
     return is_variable(of) or any(map(_has_variable, of.args))
 

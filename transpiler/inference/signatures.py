@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from .types import (
     COMPLEX,
@@ -58,6 +58,16 @@ class Signature:
 
     parameters: tuple[Parameter, ...]
     returns: Type
+
+    @cached_property
+    def fixed(self) -> tuple[Parameter, ...]:
+        """The parameters that take one positional argument each."""
+        return tuple(p for p in self.parameters if not p.keyword_only and not p.is_variadic)
+
+    @cached_property
+    def variadic(self) -> Parameter | None:
+        """The parameter that takes the positional arguments which are left, if there is one."""
+        return next((p for p in self.parameters if p.is_variadic), None)
 
 
 def variable(name: str) -> Type:
