@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import click
 
@@ -93,6 +93,9 @@ class _Main(click.Command):
     help="This class is an nn.Module, though it cannot be read: lib.Base.",
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 when there is anything to report.")
+@click.option(
+    "--stats", is_flag=True, help="Then count what compiles, why the rest does not, and types."
+)
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes. [default: all CPUs]")
 @click.option("-q", "--quiet", is_flag=True, help="Print only findings and errors.")
 @click.option(
@@ -116,6 +119,7 @@ def main(
     constants: tuple[str, ...],
     module_bases: tuple[str, ...],
     strict: bool,
+    stats: bool,
     jobs: int | None,
     quiet: bool,
     config: Path | None,
@@ -134,11 +138,12 @@ def main(
         policy = configuration.Policy(export, ignore, unused, constants, module_bases)
         specs = [configuration.parse_model(text) for text in models]
         settings = settings.extended(exclude, specs, policy)
+        show = _Show(quiet, stats)
         request = Request(src, out, settings, jobs, progress.chosen(quiet))
         if diff or check:
-            good = _look(request, diff=diff, check=check, strict=strict, quiet=quiet)
+            good = _look(request, diff=diff, check=check, strict=strict, show=show)
         else:
-            good = _write(request, compile=not no_compile, strict=strict, quiet=quiet)
+            good = _write(request, compile=not no_compile, strict=strict, show=show)
     except UsageError as error:
         _stop(f"Error: {error}", 2)
     except OutputError as error:
@@ -154,7 +159,14 @@ def main(
     sys.exit(0 if good else 1)
 
 
-def _write(request: Request, *, compile: bool, strict: bool, quiet: bool) -> bool:
+class _Show(NamedTuple):
+    """How much the end of a run tells."""
+
+    quiet: bool
+    stats: bool
+
+
+def _write(request: Request, *, compile: bool, strict: bool, show: _Show) -> bool:
     """Write the twin; whether all that was asked for worked."""
     start = time.perf_counter()
     done = run(request, compile=compile)
@@ -164,14 +176,15 @@ def _write(request: Request, *, compile: bool, strict: bool, quiet: bool) -> boo
         written=done.written,
         worker=done.worker,
         seconds=time.perf_counter() - start,
-        quiet=quiet,
+        quiet=show.quiet,
+        stats=show.stats,
     )
     click.echo(text, err=True, nl=False)
     failed = done.worker is not None and done.worker.model_failures
     return not failed and not (strict and report.findings(done.twin, done.worker))
 
 
-def _look(request: Request, *, diff: bool, check: bool, strict: bool, quiet: bool) -> bool:
+def _look(request: Request, *, diff: bool, check: bool, strict: bool, show: _Show) -> bool:
     """Show the diff, compare OUT with the twin, or both; whether all is as it should be."""
     if check and request.out is None:
         raise UsageError("what shall be checked? Name the folder with -o OUT")
@@ -185,7 +198,8 @@ def _look(request: Request, *, diff: bool, check: bool, strict: bool, quiet: boo
         out=request.out,
         found=found,
         seconds=time.perf_counter() - start,
-        quiet=quiet,
+        quiet=show.quiet,
+        stats=show.stats,
     )
     click.echo(text, err=True, nl=False)
     return not found and not (strict and report.findings(twin))

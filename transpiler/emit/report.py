@@ -1,20 +1,24 @@
-"""What a run tells at its end: the findings, sorted by file, and the summary."""
+"""What a run tells at its end: the findings, sorted by file, the summary, the statistics."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..diagnostics import Diagnostic, merged
 from ..twin import Twin
+from .statistics import SOURCES, statistics
 from .write import Written
 
 if TYPE_CHECKING:
     from ..worker import WorkerReport
 
 _NAMES_AT_MOST = 20
+
+_REASON_WIDTH = 72
+"""Of the column of reasons; a longer one moves what follows it to the right."""
 
 
 def findings(twin: Twin, worker: WorkerReport | None = None) -> tuple[Diagnostic, ...]:
@@ -34,6 +38,7 @@ def summary(
     worker: WorkerReport | None = None,
     seconds: float,
     quiet: bool = False,
+    stats: bool = False,
 ) -> str:
     """The closing text.
 
@@ -45,22 +50,14 @@ def summary(
         worker: what became of building and compiling, if it was done.
         seconds: how long the run took.
         quiet: leave the summary out: findings only, and what a check found.
+        stats: add the figures about classes, reasons and types.
     """
-    import jinja2
-
-    environment = jinja2.Environment(
-        trim_blocks=True,
-        keep_trailing_newline=True,
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,  # plain text, for a terminal
-    )
-    environment.filters["counted"] = _counted
-    text = resources.files("jit_transpile.templates").joinpath("summary.txt.jinja").read_text()
     skipped: dict[str, list[str]] = defaultdict(list)
     for name, reason in worker.skipped if worker else ():
         skipped[reason].append(name)
     rewritten = sum(record.rewritten for record in twin.classes)
-    return environment.from_string(text).render(
+    text = _rendered(
+        "summary.txt.jinja",
         diagnostics=findings(twin, worker),
         skipped=skipped,
         most=_NAMES_AT_MOST,
@@ -76,6 +73,33 @@ def summary(
         seconds=seconds,
         quiet=quiet,
     )
+    return text + _figures(twin, worker) if stats else text
+
+
+def _figures(twin: Twin, worker: WorkerReport | None) -> str:
+    stats = statistics(twin, worker)
+    longest = max((len(reason.text) for reason in stats.reasons), default=0)
+    return _rendered(
+        "statistics.txt.jinja",
+        stats=stats,
+        sources=SOURCES,
+        width=min(longest, _REASON_WIDTH),
+        titles={"torch": "torch's own"},
+    )
+
+
+def _rendered(template: str, **values: Any) -> str:
+    import jinja2
+
+    environment = jinja2.Environment(
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # plain text, for a terminal
+    )
+    environment.filters["counted"] = _counted
+    text = resources.files("jit_transpile.templates").joinpath(template).read_text()
+    return environment.from_string(text).render(values)
 
 
 def _counted(number: int, noun: str) -> str:
