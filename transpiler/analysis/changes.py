@@ -59,6 +59,12 @@ class CompiledChanges:
         return self._of_class[info]
 
     @cached_property
+    def _names(self) -> frozenset[str]:
+        """How the functions that are compiled are called where they are defined."""
+        reached = (r for facts in self._facts for r in facts.reached)
+        return frozenset(r.definition.node.name for r in reached)
+
+    @cached_property
     def _of_class(self) -> dict[ClassInfo, frozenset[str]]:
         return {}
 
@@ -137,7 +143,7 @@ class CompiledChanges:
                     return None
                 method = Definition(found[0].module, found[0].definition.body_scope, found[1])
                 return method, 0 if receiver_of(method) is None else 1
-            case ast.Name() | ast.Attribute():
+            case ast.Name(id=last) | ast.Attribute(attr=last) if last in self._names:
                 symbol = self._resolver.resolve(name, caller.body_scope, caller.module)
                 if isinstance(symbol, Definition) and isinstance(symbol.node, FunctionNode):
                     return (symbol, 0) if symbol.module.file is not None else None

@@ -19,7 +19,7 @@ from ..analysis.declarations import self_name
 from ..analysis.names import word
 from ..analysis.outside import Outer
 from ..inference.types import UNKNOWN
-from ..source.resolver import Definition, External, ModuleName
+from ..source.resolver import Definition, External, ModuleName, Symbol, Value
 from ..source.scopes import ImportedName
 from .context import Context
 from .decided import decided, text_of
@@ -54,9 +54,12 @@ def outside_name(node: ast.Name, context: Context) -> str | None:
     if variable is not None:
         usable = variable.is_settled and not variable.is_definition
         return _constant(node, context) if usable else None
+    symbol = context.resolve(node)
+    if not isinstance(symbol, Value):
+        return _member_of_library(node, symbol, context)
     outer = context.tree.outside.find(node.id, context.scope, context.module)
     if outer is None:
-        return _member_of_library(node, context)
+        return None
     if not _is_value(outer, context):
         return None
     literal = outer_literal(outer, context.tree.outside)
@@ -126,14 +129,13 @@ def _makes_tensor(symbol: object) -> bool:
     return name.startswith("torch.") and name not in ("torch.device", "torch.Size")
 
 
-def _member_of_library(node: ast.Name, context: Context) -> str | None:
+def _member_of_library(node: ast.Name, symbol: Symbol | None, context: Context) -> str | None:
     """``from math import pi``: a constant of a module that is not read, through the module."""
     bindings = context.module.scope.bindings.get(node.id, ())
     targets = [binding.target for binding in bindings]
     if len(targets) != 1 or not isinstance(targets[0], ImportedName):
         return None
     target = targets[0]
-    symbol = context.resolve(node)
     if not isinstance(symbol, External) or word(symbol) is not None or target.name[:1].isupper():
         return None
     module = context.imported(target.module)
