@@ -129,12 +129,14 @@ def read(request: Request) -> tuple[SourceTree, Twin]:
         ):
             tree = scan(request.src, request.out, request.settings.exclude)
         before = _fingerprints(tree)
+        from .observe.observed import Observed, location
         from .pipeline import build
 
+        observed = Observed.load(location(request.src, request.settings))
         with request.stage("Rewriting") as advance:
             jobs = request.jobs or _processors()
             policy = request.settings.policy
-            twin = build(tree, jobs=jobs, progress=advance, policy=policy)
+            twin = build(tree, jobs=jobs, progress=advance, policy=policy, observed=observed)
         # The manifest would vouch for a twin of what the file says by now.
         for path, state in _fingerprints(tree).items():
             if before[path] != state:

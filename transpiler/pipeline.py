@@ -21,6 +21,7 @@ from .inference.operators import Operators
 from .inference.project_types import ProjectTypes
 from .injection.edits import FileEdits
 from .injection.plan import Plan
+from .observe.observed import NOTHING, Observed
 from .records import class_record, unknown_bases
 from .source.collection import rare_collection
 from .source.load import TreeModules
@@ -42,6 +43,7 @@ def build(
     tree: SourceTree,
     *,
     policy: Policy = NO_POLICY,
+    observed: Observed = NOTHING,
     jobs: int = 1,
     progress: Progress = lambda done, of: None,
 ) -> Twin:
@@ -50,6 +52,7 @@ def build(
     Args:
         tree: the files, as `source.tree.scan` found them.
         policy: what is said about the code from outside it.
+        observed: the types that runs of the user's code have shown.
         jobs: how many processes rewrite files; what they write does not depend on it.
         progress: called after each rewritten file.
 
@@ -69,7 +72,7 @@ def build(
     facts = {i: class_facts(i, reach) for i in modules if not _is_foundation(i.module)}
 
     types = AttributeTypes(resolver)
-    project = ProjectTypes(table, reach, types, Operators.load(), classes)
+    project = ProjectTypes(table, reach, types, Operators.load(), classes, observed)
     compiled = frozenset(r.definition for found in facts.values() for r in found.reached)
     project.assigned_by_compiled_code(facts.values())
     inferred = infer(project, functions_to_look_at(named, classes), compiled)

@@ -12,7 +12,9 @@ from .analysis.facts import ClassFacts
 from .analysis.names import PROTOCOL
 from .analysis.reach import Kind
 from .diagnostics import Code, Diagnostic
-from .inference.attributes import AttributeTypes
+from .inference.attributes import UNKNOWN, AttributeTypes
+from .inference.parameters import annotated
+from .inference.types import Type
 from .injection.plan import Plan
 from .source.depth import room_for_recursion
 from .source.project import Module
@@ -39,7 +41,8 @@ def class_record(facts: ClassFacts, plan: Plan) -> ClassRecord:
         rewritten=facts.rewritten,
         bases=tuple(bases),
         methods=_methods(facts),
-        attributes=_attributes(facts, plan.types) if facts.rewritten else {},
+        attributes=_attributes(facts, plan) if facts.rewritten else {},
+        parameters=_parameters(facts, plan) if facts.rewritten else {},
         policy=_policy(info, plan),
         constants=plan.constants(info),
         decisions=plan.made.of(info),
@@ -90,12 +93,37 @@ def _policy(info: ClassInfo, plan: Plan) -> dict[str, str]:
     return {f.node.name: str(rule) for f, rule in decided if id(f.node) in own}
 
 
-def _attributes(facts: ClassFacts, types: AttributeTypes) -> dict[str, dict[str, str]]:
+def _attributes(facts: ClassFacts, plan: Plan) -> dict[str, dict[str, str]]:
     found = {}
     for name in sorted(facts.reads | facts.writes):
-        known = types.of(facts.info, name)
+        known = plan.types.of(facts.info, name)
         if known is not None:
-            found[name] = {"type": str(known.type or ""), "origin": known.origin}
+            of, origin, source = known.type, known.origin, known.source
+            if of is None:
+                of, origin, source = _inferred(facts.info, name, plan)
+            found[name] = {"type": str(of or ""), "origin": origin, "source": source}
+    return found
+
+
+def _inferred(info: ClassInfo, name: str, plan: Plan) -> tuple[Type | None, str, str]:
+    of = annotated(plan.project.attribute(info, name, None))
+    if of is None:
+        return None, UNKNOWN, "torch"
+    if plan.project.observed_attribute(info, name) is not None:
+        return of, "observed", "observed"
+    return of, "what is assigned to it", "inferred"
+
+
+def _parameters(facts: ClassFacts, plan: Plan) -> dict[str, dict[str, dict[str, str]]]:
+    found: dict[str, dict[str, dict[str, str]]] = {}
+    for reached in facts.reached:
+        if reached.owner is not facts.info:
+            continue
+        names = plan.project.parameters(reached.definition)
+        if reached.kind is not Kind.STATIC:
+            names = dict(list(names.items())[1:])
+        told = {name: plan.project.source(reached.definition, name) for name in names}
+        found[reached.name] = {n: {"type": str(of), "source": s} for n, (s, of) in told.items()}
     return found
 
 

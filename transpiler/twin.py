@@ -42,7 +42,11 @@ class ClassRecord:
     """Compiled methods, and why each was reached: ``entry point``, ``self.norm in forward``."""
 
     attributes: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Attributes that compiled methods read: ``type`` and ``origin`` (where it came from)."""
+    """Attributes that compiled methods read: ``type``, ``origin`` (what told it) and ``source``
+    (``declared``, ``observed``, ``inferred``, or ``torch``: left to TorchScript)."""
+
+    parameters: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)
+    """Parameters of its own compiled methods, by method: ``type`` and ``source``."""
 
     policy: dict[str, str] = field(default_factory=dict)
     """Methods of its own about which a rule from outside the code decided, and which rule."""

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from file_trees import Run, make_tree, make_twin
 from jit_transpile.cli import main
 from jit_transpile.config import Policy
+from jit_transpile.observe.observed import Observed
 from jit_transpile.source.tree import SourceTree
 from jit_transpile.twin import Twin
 
@@ -41,7 +42,12 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     """Runs the command in ``tmp_path``, where ``src/`` lies."""
 
     def build(
-        tree: SourceTree, *, jobs: int, progress: Callable[[int, int], None], policy: Policy
+        tree: SourceTree,
+        *,
+        jobs: int,
+        progress: Callable[[int, int], None],
+        policy: Policy,
+        observed: Observed,
     ) -> Twin:
         progress(1, 1)
         return make_twin(tree)

@@ -27,6 +27,9 @@ from .types import FLOAT, NONE, TENSOR, Type
 
 UNKNOWN = "left to TorchScript"
 
+_DECLARATIONS = ("annotation", "__annotations__", "type comment", "Attribute")
+"""How the origins of declared types begin."""
+
 
 @dataclass(frozen=True)
 class AttributeType:
@@ -42,6 +45,13 @@ class AttributeType:
 
     by_parameter: bool = False
     """Whether it is the type of a parameter of the constructor."""
+
+    @property
+    def source(self) -> str:
+        """``declared`` somewhere, ``inferred`` from a value, or left to ``torch``."""
+        if self.type is None:
+            return "torch"
+        return "declared" if self.origin.startswith(_DECLARATIONS) else "inferred"
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 
 from ..analysis.classes import ClassInfo, ClassTable
 from ..analysis.facts import ClassFacts
 from ..analysis.reach import Reach
+from ..observe.observed import Observed
 from ..source.project import Module
 from ..source.resolver import Definition, Resolver
 from ..source.scopes import FunctionNode, Scope
@@ -21,20 +21,7 @@ from .literals import literal_type
 from .members import dotted, of_symbol
 from .operators import Operators
 from .parameters import parameters
-from .types import NEVER, NONE, UNKNOWN, Type, join, join_all, name_of, optional
-
-
-@dataclass(frozen=True)
-class Observed:
-    """The types that were seen while the user's code ran: of parameters, by the dotted name of
-    their function, and of attributes, by that of their class.
-    """
-
-    functions: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
-    attributes: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
-
-
-NOTHING = Observed()
+from .types import NEVER, NONE, TENSOR, UNKNOWN, Type, join, join_all, name_of, optional
 
 
 class ProjectTypes:
@@ -47,7 +34,7 @@ class ProjectTypes:
         attributes: AttributeTypes,
         operators: Operators,
         classes: Iterable[ClassInfo],
-        observed: Observed = NOTHING,
+        observed: Observed,
     ) -> None:
         self.table = table
         self.resolver: Resolver = table.resolver
@@ -84,6 +71,18 @@ class ProjectTypes:
             return False
         return self._given(function, name, asker)[0] in (NEVER, NONE)
 
+    def observed_attribute(self, info: ClassInfo, name: str) -> Type | None:
+        """What runs of the user's code have shown of an attribute."""
+        for cls in info.classes():
+            of = self.observed.attributes.get(dotted(cls.definition), {}).get(name)
+            if of is not None and of.is_known and of is not NONE:
+                return of
+        return None
+
+    def _observed_return(self, function: Definition) -> Type | None:
+        of = self.observed.functions.get(dotted(function), {}).get("return")
+        return of if of is not None and of.is_known else None
+
     def _observed(self, function: Definition, name: str) -> Type | None:
         """What runs of the user's code have shown of a parameter."""
         of = self.observed.functions.get(dotted(function), {}).get(name)
@@ -92,6 +91,19 @@ class ProjectTypes:
         default = self.parameters(function)[name][1]
         is_none = default is not None and literal_type(default) is NONE
         return optional(of) if is_none else of
+
+    def source(self, function: Definition, name: str) -> tuple[str, Type]:
+        """Where the type of a compiled parameter comes from, and the type.
+
+        ``declared``, ``observed``, ``inferred``, or ``torch``, which takes it for a tensor.
+        """
+        parameter, _ = self.parameters(function)[name]
+        of = self.parameter(function, name, None)
+        if parameter.annotation is not None or parameter.type_comment is not None:
+            return "declared", of
+        if self._observed(function, name) is not None:
+            return "observed", of
+        return ("torch", TENSOR) if of is NEVER or not of.is_known else ("inferred", of)
 
     def _given(
         self, function: Definition, name: str, asker: Definition | None
@@ -116,7 +128,7 @@ class ProjectTypes:
 
     def returned(self, function: Definition, asker: Definition | None) -> Type:
         """What a function returns; UNKNOWN when nothing tells it."""
-        declared = self.declared_return(function)
+        declared = self.declared_return(function) or self._observed_return(function)
         if declared is not None:
             return declared
         if self.evidence.ask(("generator", function), asker) is not NEVER:
@@ -129,6 +141,9 @@ class ProjectTypes:
 
         NEVER when nothing tells it.
         """
+        observed = self.observed_attribute(info, name)
+        if observed is not None:
+            return observed
         related = dict.fromkeys([*info.classes(), *self.below.get(info, ())])
         return join_all(self.evidence.ask(("attribute", c, name), asker) for c in related)
 

@@ -135,6 +135,9 @@ class Observed:
         return cls(dict(functions), dict(attributes))
 
 
+NOTHING = Observed()
+
+
 def location(src: Path, settings: Config) -> Path:
     """Where the file is kept: as configured, else beside ``pyproject.toml``, else right here."""
     project = settings.file or find(src)
