@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -176,15 +177,13 @@ class Compilation:
             try:
                 return _script(module)
             except Exception as error:
-                reasons = [
-                    f"@constant {type(module).__name__}.{name} could not be evaluated: {reason!r}"
-                    for name, reason in declarations.failed.items()
-                    if name in str(error)
-                ]
-                reasons += _about_empties(module, declarations.types, error)
-                if reasons:
-                    raise CompilationError("\n".join([str(error), *reasons])) from error
-                raise
+                held = _UNFIT.search(str(error))
+                if held is None or not declarations.leave_to_python(held["name"]):
+                    reasons = _reasons(module, declarations, error)
+                    if reasons:
+                        raise CompilationError("\n".join([str(error), *reasons])) from error
+                    raise
+        return self._create(module, declarations, children)
 
     def pending(self, module: nn.Module) -> Built | None:
         """What was built for a module in this run; None while its turn has not come or lasts."""
@@ -215,6 +214,21 @@ class Compilation:
                 for module, name in reads:
                     target = self._built.get(id(module))
                     freeze_names(module if target is None else target.result, {name: reader})
+
+
+# An object that is no module, of a class that TorchScript compiled but whose attributes it took for
+# other types than they have: most often a configuration.
+_UNFIT = re.compile(r"Could not cast attribute '(?P<name>\w+)' to type __torch__\.")
+
+
+def _reasons(module: nn.Module, declarations: Declarations, error: Exception) -> list[str]:
+    """What is known of why the module did not compile, beyond the error itself."""
+    failed = [
+        f"@constant {type(module).__name__}.{name} could not be evaluated: {reason!r}"
+        for name, reason in declarations.failed.items()
+        if name in str(error)
+    ]
+    return failed + _about_empties(module, declarations.types, error)
 
 
 def _about_empties(module: nn.Module, types: dict[str, Any], error: Exception) -> list[str]:

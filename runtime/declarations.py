@@ -124,6 +124,16 @@ class Declarations:
         if is_class_level or value is not held:
             self.values[name] = copy.copy(value) if isinstance(value, (list, dict)) else value
 
+    def leave_to_python(self, name: str) -> bool:
+        """Hide an attribute's value from TorchScript, which can do without unless code reads it.
+
+        Returns False where it is hidden already, or has a declared type.
+        """
+        if name in self.types or isinstance(self.values.get(name), _Unavailable):
+            return False
+        self.values[name] = _Unavailable()
+        return True
+
     def constant_values(self) -> dict[str, Any]:
         """The constants that a compiled module holds in Python in the place of what it held."""
         names = {*self.reads, *(vars(self.module).keys() & set(self.constants))}

@@ -343,3 +343,40 @@ class TestStateThatIsNoneAtFirst:
         caches = Caches()
         caches(torch.ones(2))
         assert torch.equal(jit_runtime.compile(caches)(torch.ones(2)), torch.full((2,), 2.0))
+
+
+class Config:
+    def __init__(self, size):
+        self.size = size
+
+
+class Configured(ScriptModule):
+    def __init__(self):
+        super().__init__()
+        self.config = Config(2)
+        self.others = Config([3])
+
+    @jit_runtime.constant
+    def _config_size(self):
+        return self.config.size
+
+    def forward(self, x):
+        return x * self._config_size
+
+
+class Reading(Configured):
+    def forward(self, x):
+        return x * self.config.size
+
+
+class TestObjects:
+    """TorchScript compiles their classes, and takes what their constructors get for tensors."""
+
+    def test_what_compiled_code_does_not_read_stays_python(self):
+        compiled = jit_runtime.compile(Configured())
+        assert torch.equal(compiled(torch.ones(2)), torch.full((2,), 2.0))
+        assert compiled.config.size == 2
+
+    def test_what_it_reads_is_an_error(self):
+        with pytest.raises(RuntimeError, match="no attribute 'config'"):
+            jit_runtime.compile(Reading())
