@@ -10,6 +10,7 @@ from functools import cached_property
 
 from ..source.resolver import Definition, Resolver
 from ..source.scopes import FunctionNode
+from ..source.walk import walk
 from .classes import ClassInfo
 from .facts import ClassFacts
 from .uses import receiver_of
@@ -104,7 +105,7 @@ class CompiledChanges:
 
     def _targets(self, function: Definition, owner: ClassInfo | None) -> Iterator[ast.expr]:
         """What is assigned, deleted or changed in place, as far as it is no plain name."""
-        for node in ast.walk(function.node):
+        for node in walk(function.node):
             match node:
                 case ast.Attribute(ctx=ast.Store() | ast.Del()):
                     yield node
@@ -171,7 +172,7 @@ def _chain(target: ast.expr) -> tuple[str | None, list[str]]:
 
 def _aliases(function: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     """Local names, each with an expression whose value, or part of it, it may be."""
-    for node in ast.walk(function):
+    for node in walk(function):
         match node:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
@@ -183,12 +184,12 @@ def _aliases(function: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _names(target: ast.expr) -> Iterator[str]:
-    return (n.id for n in ast.walk(target) if isinstance(n, ast.Name))
+    return (n.id for n in walk(target) if isinstance(n, ast.Name))
 
 
 def _read_of(value: ast.expr, receiver: str | None) -> Iterator[str]:
     """Attributes of ``self`` that an expression may hand on as they are."""
-    for node in ast.walk(value):
+    for node in walk(value):
         match node:
             case ast.Attribute(value=ast.Name(id=root), attr=attr) if root == receiver:
                 yield attr

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from ..source.scopes import FunctionNode, Scope
+from ..source.walk import walk
 from .classes import ClassInfo
 from .names import FOUNDATION
 
@@ -114,12 +116,13 @@ def self_name(function: FunctionNode) -> str | None:
 _REGISTER = frozenset({"register_buffer", "register_parameter", "register_module", "add_module"})
 
 
+@cache
 def registered(info: ClassInfo) -> frozenset[str]:
     """Names that any method registers as a buffer, a parameter or a submodule, by a literal."""
     return frozenset(
         str(node.args[0].value)
         for function in info.functions.values()
-        for node in ast.walk(function)
+        for node in walk(function)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr in _REGISTER

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from ..source.scopes import FunctionNode
+from ..source.walk import walk
 
 
 def returns_argument(decorator: FunctionNode, *, called: bool) -> bool:
@@ -31,7 +32,7 @@ def _always_returns(function: FunctionNode, name: str) -> bool:
     returns = list(_returns(function))
     rebound = any(
         isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
-        for n in ast.walk(function)
+        for n in walk(function)
     )
     return (
         bool(returns)

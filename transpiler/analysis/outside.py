@@ -10,6 +10,7 @@ from functools import cache
 from ..source.project import Module
 from ..source.resolver import ModuleName, Resolver
 from ..source.scopes import ImportedName, Scope
+from ..source.walk import fields, walk
 from .changes import MUTATORS
 
 _LOOKING = frozenset(
@@ -159,7 +160,7 @@ def _effects(module: Module) -> _Effects:
     names: set[str] = set()
     attributes: list[ast.Attribute] = []
     dynamic = False
-    for node in ast.walk(module.tree):
+    for node in walk(module.tree):
         match node:
             case ast.Global():
                 names.update(node.names)
@@ -174,11 +175,10 @@ def _effects(module: Module) -> _Effects:
 
 def _exposed(node: ast.AST) -> Iterator[str]:
     """Names that stand where their values may be changed, or kept by something else."""
-    for parent in ast.walk(node):
-        for field, value in ast.iter_fields(parent):
-            for child in value if isinstance(value, list) else [value]:
-                if isinstance(child, ast.Name | ast.Attribute) and not _only_looks(parent, field):
-                    yield child.id if isinstance(child, ast.Name) else child.attr
+    for parent in walk(node):
+        for field, child in fields(parent):
+            if isinstance(child, ast.Name | ast.Attribute) and not _only_looks(parent, field):
+                yield child.id if isinstance(child, ast.Name) else child.attr
 
 
 def _only_looks(parent: ast.AST, field: str) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..source.resolver import Definition
 from ..source.scopes import FunctionNode
+from ..source.walk import walk
 from .annotations import AnnotationReader
 from .literals import literal_type
 from .types import FLOAT, INT, NONE, TENSOR, Type, optional, union
@@ -117,14 +118,14 @@ def _known(
 def _is_rebound(function: FunctionNode, name: str) -> bool:
     return any(
         isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
-        for node in ast.walk(function)
+        for node in walk(function)
     )
 
 
 def _is_called(function: FunctionNode, name: str) -> bool:
     return any(
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
-        for node in ast.walk(function)
+        for node in walk(function)
     )
 
 

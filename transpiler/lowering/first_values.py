@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from ..inference.types import NEVER, Type, join_all, optional
 from ..source.scopes import FunctionNode
+from ..source.walk import walk
 from .context import Context
 from .decided import decided
 from .example import Example
@@ -84,7 +85,7 @@ def _type(name: str, function: FunctionNode, context: Context) -> Type | None:
     """What the name is bound to, where that is one type that is not None."""
     targets = [
         n
-        for n in ast.walk(function)
+        for n in walk(function)
         if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
     ]
     of = join_all(context.facts.types.get(target, NEVER) for target in targets)
@@ -93,9 +94,7 @@ def _type(name: str, function: FunctionNode, context: Context) -> Type | None:
 
 def _bound(statement: ast.stmt) -> set[str]:
     return {
-        n.id
-        for n in ast.walk(statement)
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        n.id for n in walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
     }
 
 
@@ -120,7 +119,7 @@ def _guards(body: Sequence[ast.stmt], above: Guards) -> Iterator[tuple[ast.Name,
 
 
 def _names(node: ast.AST, guards: Guards) -> Iterator[tuple[ast.Name, Guards]]:
-    for inner in ast.walk(node):
+    for inner in walk(node):
         if isinstance(inner, ast.Name):
             yield inner, guards
 

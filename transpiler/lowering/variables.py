@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ..source.resolver import Definition
 from ..source.scopes import FunctionNode, Scope
+from ..source.walk import walk
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class EnclosingVariable:
 def local_names(function: Definition) -> frozenset[str]:
     """Every name that a function binds, in any way."""
     bound = set(function.body_scope.bindings)
-    for node in ast.walk(function.node):
+    for node in walk(function.node):
         match node:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
                 bound.add(name)
@@ -44,10 +45,10 @@ def single_assignments(function: Definition) -> dict[str, ast.Assign]:
     assert isinstance(node, FunctionNode)
     stored = Counter(
         inner.id
-        for inner in ast.walk(node)
+        for inner in walk(node)
         if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Load)
     )
-    stored.update(inner.arg for inner in ast.walk(node.args) if isinstance(inner, ast.arg))
+    stored.update(inner.arg for inner in walk(node.args) if isinstance(inner, ast.arg))
     return {
         statement.targets[0].id: statement
         for statement in node.body
@@ -79,7 +80,7 @@ def _found(name: str, around: Scope, child: Scope) -> EnclosingVariable:
     assert isinstance(around.node, FunctionNode)
     bindings = around.bindings[name]
     target = bindings[0].target
-    parameters = {inner.arg for inner in ast.walk(around.node.args) if isinstance(inner, ast.arg)}
+    parameters = {inner.arg for inner in walk(around.node.args) if isinstance(inner, ast.arg)}
     first_line = child.node.lineno if not isinstance(child.node, ast.Module) else 0
     is_settled = (
         len(bindings) == 1
@@ -95,7 +96,7 @@ def _found(name: str, around: Scope, child: Scope) -> EnclosingVariable:
 
 def _is_rebound(name: str, function: FunctionNode, line: int) -> bool:
     """Whether a function within assigns it, or the class stands in a loop that may."""
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.Nonlocal) and name in node.names:
             return True
         if isinstance(node, ast.For | ast.While | ast.AsyncFor):
@@ -104,7 +105,7 @@ def _is_rebound(name: str, function: FunctionNode, line: int) -> bool:
                 return True
         if isinstance(node, ast.NamedExpr | ast.Delete) and any(
             isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load)
-            for n in ast.walk(node)
+            for n in walk(node)
         ):
             return True
     return False
