@@ -14,7 +14,7 @@ import jit_transpile.lowering
 import pytest
 import torch
 from jit_transpile.lowering.example import Example
-from twins import rewritten
+from twins import classes, rewritten
 
 NAMES = [module.name for module in pkgutil.iter_modules(jit_transpile.lowering.__path__)]
 EXAMPLES = [
@@ -43,6 +43,8 @@ def test_example(example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     body = example.source(example.before if example.after is None else example.after)
     expected = body.partition("def forward(self, x):\n")[2]
     assert text.partition("def forward(self, x):\n")[2] == expected
+    record = classes(source)["Net"]
+    assert (record.decisions, record.constants) == (example.constants, example.named)
 
     x = torch.randn(3, 4)
     before = imported(source, tmp_path / "before.py", monkeypatch).Net()

@@ -32,6 +32,7 @@ _BUILTINS = frozenset(
     """abs all any bool callable float getattr hasattr int isinstance issubclass len list max min
     range round set sorted str sum tuple type""".split()  # noqa: SIM905
 )
+_NEVER_FAIL = frozenset({"bool", "callable", "hasattr", "isinstance", "str", "type"})
 _METHODS = frozenset(
     """capitalize casefold count endswith find get index isalpha isdigit isidentifier islower
     isupper items join keys lower lstrip partition removeprefix removesuffix replace rpartition
@@ -227,7 +228,8 @@ class _Check:
                     return False
             case _:
                 return False
-        self.found.may_fail = True
+        is_safe = isinstance(node.func, ast.Name) and node.func.id in _NEVER_FAIL
+        self.found.may_fail |= not is_safe
         arguments = [*node.args, *(k.value for k in node.keywords)]
         return self._looks_for_settled(node) and all(map(self.all_of, arguments))
 

@@ -24,7 +24,86 @@ from .example import Example
 from .hints import hint, truth_hint
 from .text import operand_spans
 
-EXAMPLES: list[Example] = []
+EXAMPLES = [
+    Example(
+        init='self.mode = "linear"',
+        before='if self.mode == "conv":\n    x = self.conv(x)\nelse:\n    x = x + 1\nreturn x',
+        after="if self._mode_is_conv:\n    x = self.conv(x)\nelse:\n    x = x + 1\nreturn x",
+        constants={"_mode_is_conv": 'self.mode == "conv"'},
+    ),
+    Example(
+        init="self.down = None\nself.pads = [1, 1]\nself.groups = 0",
+        before=(
+            "if self.down:\n    return self.down(x)\nif self.groups:\n    return self.grouped(x)\n"
+            "return nn.functional.pad(x, self.pads) if self.pads else x"
+        ),
+        after=(
+            "if self._has_down:\n    return self.down(x)\nif self._has_groups:\n"
+            "    return self.grouped(x)\n"
+            "return nn.functional.pad(x, self.pads) if self._has_pads else x"
+        ),
+        constants={
+            "_has_down": "bool(self.down)",
+            "_has_groups": "bool(self.groups)",
+            "_has_pads": "bool(self.pads)",
+        },
+    ),
+    Example(  # a bool is named, and what TorchScript decides by itself stays
+        init="self.mix = 1 > 2\nself.head = None",
+        before=(
+            'if self.mix and hasattr(self, "mixed"):\n    x = self.mixed(x)\n'
+            "if self.head is not None:\n    x = self.head(x)\nreturn x if not self.mix else x + 1"
+        ),
+        after=(
+            'if self.mix and hasattr(self, "mixed"):\n    x = self.mixed(x)\n'
+            "if self.head is not None:\n    x = self.head(x)\nreturn x if not self.mix else x + 1"
+        ),
+        named=("mix",),
+    ),
+    Example(  # parts that stand together are one; one that may fail asks what stands before it
+        init='self.pool = None\nself.mode = "a"\nself.n = 2',
+        before=(
+            'if self.mode == "a" or self.n > 3 or x.dim() > 5:\n    x = x * 2\n'
+            "if self.pool is not None and x.dim() > 1 and self.pool.size > 1:\n"
+            "    x = self.pool(x)\nreturn x"
+        ),
+        after=(
+            "if self._mode_is_a_or_n_gt_3 or x.dim() > 5:\n    x = x * 2\n"
+            "if self.pool is not None and x.dim() > 1 and self._pool_size_gt_1:\n"
+            "    x = self.pool(x)\nreturn x"
+        ),
+        constants={
+            "_mode_is_a_or_n_gt_3": 'self.mode == "a" or self.n > 3',
+            "_pool_size_gt_1": "self.pool is not None and self.pool.size > 1",
+        },
+    ),
+    Example(  # through a local variable
+        init='self.mode = "a"',
+        before='mode = self.mode\nif mode in ("b", "c"):\n    return self.other(x)\nreturn x',
+        after="mode = self.mode\nif self._mode_in_b_c:\n    return self.other(x)\nreturn x",
+        constants={"_mode_in_b_c": 'self.mode in ("b", "c")'},
+    ),
+    Example(  # compiled code changes it
+        init="self.steps = 0",
+        before="self.steps = self.steps + 1\nif self.steps > 1:\n    return x * 2\nreturn x",
+        after=None,
+    ),
+    Example(  # a list that compiled code changes, through another name
+        init="self.seen = [1]",
+        before="seen = self.seen\nseen.append(2)\nif len(self.seen) > 2:\n    x = x + 1\nreturn x",
+        after=None,
+    ),
+    Example(  # what training changes, and what tensors contain
+        init="self.scale = nn.Parameter(torch.ones(1))",
+        before="if self.training and x.dim() > 9 or self.scale > 1:\n    return x * 2\nreturn x",
+        after=None,
+    ),
+    Example(  # loops are not pruned
+        init="self.n = 0",
+        before="while self.n > 1:\n    return x * 2\nreturn x",
+        after=None,
+    ),
+]
 
 _TESTS = frozenset({"all", "any", "bool", "callable", "hasattr", "isinstance", "issubclass"})
 _TEXT_TESTS = frozenset({"endswith", "startswith", "isdigit", "isidentifier"})
@@ -140,9 +219,7 @@ def _stays(node: ast.expr, context: Context) -> bool:
     node = _value(node, context)
     name = _attribute(node, context)
     if name is None:
-        return isinstance(node, ast.Compare) and (
-            is_none_test(node, context) or _tells_type_of_local(node, context)
-        )
+        return _is_native(node, context)
     return _is_constant_property(name, context) or _is_bool(node, name, context)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from textwrap import indent
 
 
@@ -21,11 +22,21 @@ class Example:
     init: str = ""
     """Statements of the constructor."""
 
+    body: str = ""
+    """More statements of the class."""
+
+    constants: Mapping[str, str] = field(default_factory=dict)
+    """The ``@constant``s that the class gets, and what they give."""
+
+    named: tuple[str, ...] = ()
+    """What ``__constants__`` then names."""
+
     def source(self, body: str) -> str:
         """A module whose ``Net`` has the body as its ``forward``."""
         return (
             "from enum import Enum, IntEnum\nimport torch\nfrom torch import nn\n"
-            f"{self.setup}\n\nclass Net(nn.Module):\n    def __init__(self):\n"
+            f"{self.setup}\n\nclass Net(nn.Module):\n{indent(self.body, ' ' * 4)}\n"
+            "    def __init__(self):\n"
             f"        super().__init__()\n{indent(self.init, ' ' * 8)}\n\n"
             f"    def forward(self, x):\n{indent(body, ' ' * 8)}\n"
         )

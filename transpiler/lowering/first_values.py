@@ -33,6 +33,7 @@ EXAMPLES = [
         init="self.skip = True",
         before="if self.skip:\n    extra = x\nif self.skip:\n    x = x + extra\nreturn x",
         after=None,  # what the constructor decides leaves one way only
+        named=("skip",),
     ),
     Example(
         before="if x.dim() > 1:\n    y = x * 2\nelse:\n    raise ValueError\nreturn y", after=None

@@ -26,6 +26,10 @@ EXAMPLES = [
             "if self._mode_is_sum_or_mode_is_total:\n    x = x.sum()  # all of it\n"
             "elif self._mode_is_mean:\n    x = self.mean(x)\nelse:\n    pass\nreturn x"
         ),
+        constants={
+            "_mode_is_sum_or_mode_is_total": 'self.mode == "sum" or self.mode == "total"',
+            "_mode_is_mean": 'self.mode == "mean"',
+        },
     ),
     Example(
         before=(

@@ -27,15 +27,40 @@ from .example import Example
 from .hints import hint
 from .outer_literals import literal_text, outer_literal
 
-EXAMPLES: list[Example] = [
+EXAMPLES = [
     Example(
-        setup="EPS = 1e-5\nSCALES = 1, 2",
-        before="for scale in SCALES:\n    x = x / (scale + EPS)\nreturn x",
-        after="for scale in (1, 2):\n    x = x / (scale + 1e-5)\nreturn x",
+        setup="EPS = 1e-5\nSCALES = 1, 2\nLOWEST = -2.0\nNAMES = [\n    'a',  # first\n    'b',\n]",
+        before="for scale in SCALES:\n    x = x / (scale + EPS)\nreturn x * LOWEST ** len(NAMES)",
+        after=(
+            "for scale in (1, 2):\n    x = x / (scale + 1e-5)\nreturn x * (-2.0) ** len(['a', 'b'])"
+        ),
     ),
+    Example(  # what is no literal
+        setup="CPU = torch.device('cpu')\ntry:\n    DEEP = 1\nexcept ImportError:\n    DEEP = None",
+        before="if DEEP:\n    x = x + 1\nelse:\n    x = self.other(x)\nreturn x.to(CPU)",
+        after="if self._deep:\n    x = x + 1\nelse:\n    x = self.other(x)\nreturn x.to(self._cpu)",
+        constants={"_deep": "bool(DEEP)", "_cpu": "CPU"},
+    ),
+    Example(  # class attributes, through the class and through self
+        body="expansion = 4\nnames = ('a', 'b')",
+        before="return x * Net.expansion + self.expansion * len(self.names)",
+        after="return x * 4 + self.expansion * len(self.names)",
+        named=("expansion", "names"),
+    ),
+    Example(  # an object that is no module
+        setup="class Config:\n    eps = 0.5\n    act = 'relu'",
+        init="self.config = Config()",
+        before="if self.config.act == 'tanh':\n    x = self.tanh(x)\nreturn x + self.config.eps",
+        after="if self._config_act_is_tanh:\n    x = self.tanh(x)\nreturn x + self._config_eps",
+        constants={
+            "_config_act_is_tanh": "self.config.act == 'tanh'",
+            "_config_eps": "self.config.eps",
+        },
+    ),
+    Example(setup="STEPS = []\nSTEPS.append(3)", before="return x * len(STEPS)", after=None),
     Example(
-        setup="STEPS = []\nSTEPS.append(3)",
-        before="return x",
+        setup="EPS = 1.0\ndef set_eps():\n    global EPS\n    EPS = 2.0",
+        before="return x * EPS",
         after=None,
     ),
 ]
