@@ -49,7 +49,7 @@ def make_twin(tree: SourceTree, mark: bytes = b"# twin\n") -> Twin:
             rewritten=True,
             bases=("ScriptModule",),
             methods={"forward": "entry point"},
-            attributes={"n": {"type": "int", "origin": "literal"}},
+            attributes={"n": {"type": "int", "origin": "literal", "source": "inferred"}},
             constants=("n",),
             diagnostics=(Diagnostic(str(file.path), 3, "JT201", "two types", "Choose one."),),
         )

@@ -140,7 +140,8 @@ def test_the_manifest(src: Path, out: Path) -> None:
         "output": of_bytes((out / "pkg/net.py").read_bytes()),
     }
     (record,) = manifest["classes"]
-    assert record["attributes"] == {"n": {"origin": "literal", "type": "int"}}  # type: ignore[index]
+    attributes = {"n": {"origin": "literal", "type": "int", "source": "inferred"}}
+    assert record["attributes"] == attributes  # type: ignore[index]
     assert record["diagnostics"][0]["code"] == "JT201"  # type: ignore[index]
 
 

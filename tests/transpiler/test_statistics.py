@@ -54,20 +54,17 @@ def record(name: str, *messages: str, **fields: object) -> ClassRecord:
     return replace(base, **fields)  # type: ignore[arg-type]
 
 
-def entry(type: str, origin: str, **source: str) -> dict[str, str]:
-    return {"type": type, "origin": origin, **source}
-
-
 TYPED = {
-    "a": entry("int", "annotation in the class"),
-    "b": entry("int", "default of parameter b"),
-    "c": entry("", "left to TorchScript"),
-    "d": entry("int", "seen in 3 calls", source="observed"),
+    "a": {"type": "int", "origin": "annotation in the class", "source": "declared"},
+    "b": {"type": "int", "origin": "default of parameter b", "source": "inferred"},
+    "c": {"type": "", "origin": "left to TorchScript", "source": "torch"},
+    "d": {"type": "int", "origin": "observed", "source": "observed"},
 }
+CALLED = {"forward": {"x": {"type": "Tensor", "source": "torch"}}, "encode": {}}
 TWIN = Twin(
     files=(),
     classes=(
-        record("A", attributes=TYPED),
+        record("A", attributes=TYPED, parameters=CALLED),
         record("B"),
         record("C", "try in forward", "try in helper (self.helper in forward)", "*x in forward"),
         record("D", "try in forward"),
@@ -99,7 +96,7 @@ def test_reasons_by_frequency() -> None:
 def test_where_types_come_from() -> None:
     types = statistics(TWIN, None).types
     assert types["attributes"] == {"declared": 1, "observed": 1, "inferred": 1, "torch": 1}
-    assert sum(types["parameters"].values()) == 0
+    assert types["parameters"] == {"declared": 0, "observed": 0, "inferred": 0, "torch": 1}
 
 
 def test_the_text() -> None:
@@ -120,7 +117,7 @@ def test_the_text() -> None:
         "",
         "types           declared    observed    inferred torch's own         all",
         "attributes             1           1           1           1           4",
-        "parameters             0           0           0           0           0",
+        "parameters             0           0           0           1           1",
     ]
 
 

@@ -132,21 +132,12 @@ def kind(diagnostic: Diagnostic) -> str:
 
 def _types(twin: Twin) -> dict[str, dict[str, int]]:
     records = [record for record in twin.classes if record.rewritten]
-    attributes = Counter(_source(e) for r in records for e in r.attributes.values())
+    attributes = Counter(e["source"] for r in records for e in r.attributes.values())
     parameters = Counter(
-        _source(entry)
+        entry["source"]
         for record in records
-        for method in getattr(record, "parameters", {}).values()
+        for method in record.parameters.values()
         for entry in method.values()
     )
     found = {"attributes": attributes, "parameters": parameters}
     return {name: {s: counts[s] for s in SOURCES} for name, counts in found.items()}
-
-
-def _source(entry: Mapping[str, str]) -> str:
-    """Where a type of the manifest comes from; its ``origin`` says so in words."""
-    if "source" in entry:
-        return entry["source"]
-    if not entry["type"]:
-        return "torch"
-    return "declared" if "annotation" in entry["origin"] else "inferred"
