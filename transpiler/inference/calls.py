@@ -274,12 +274,18 @@ def _expect(
         for argument in (*node.args, *(k.value for k in node.keywords)):
             frame.found.expected.pop(argument, None)
         return UNKNOWN
-    for argument, of in zip(node.args, found.expected, strict=False):
-        _wanted(argument, of, frame)
+    takes = found.signature.parameters
+    broadcasting = {p.name for p in takes if p.broadcasts}
+    for i, (argument, of) in enumerate(zip(node.args, found.expected, strict=False)):
+        frame.found.expected[argument] = of
+        if i >= len(takes) or takes[i].name not in broadcasting:
+            frame.use(argument, of)  # else one int or a list of them
     for keyword in node.keywords:
         wanted = found.expected_keywords.get(keyword.arg or "")
         if wanted is not None:
-            _wanted(keyword.value, wanted, frame)
+            frame.found.expected[keyword.value] = wanted
+            if keyword.arg not in broadcasting:
+                frame.use(keyword.value, wanted)
     return found.returns
 
 
@@ -305,11 +311,6 @@ def _match(
     keywords: tuple[tuple[str, Type], ...],
 ) -> Match | None:
     return operators.match(signatures, positional, dict(keywords))
-
-
-def _wanted(argument: ast.expr, of: Type, frame: Frame) -> None:
-    frame.found.expected[argument] = of
-    frame.use(argument, of)
 
 
 def _builtin_method(

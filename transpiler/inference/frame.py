@@ -89,7 +89,8 @@ class Frame:
 
         That it is a tensor is what is taken for granted of those anyway.
         """
-        if self.is_open(node) and without_none(of) not in (TENSOR, UNKNOWN, ANY, NEVER):
+        of = without_none(of)
+        if self.is_open(node) and of not in (TENSOR, UNKNOWN, ANY, NEVER):
             assert isinstance(node, ast.Name)
             self.add(("use", self.function, node.id), node, of)
 

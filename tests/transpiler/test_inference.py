@@ -1,0 +1,224 @@
+"""What is learnt of parameters that nothing declares: from calls, defaults and uses."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+from twins import classes, rewritten
+
+HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+
+
+def types(source: str, cls: str, method: str = "forward") -> dict[str, str]:
+    """The types of a method's parameters, by name."""
+    record = classes(HEAD + dedent(source))[cls]
+    return {name: entry["type"] for name, entry in record.parameters[method].items()}
+
+
+def signature(source: str, function: str) -> str:
+    """The line of a function's ``def`` in the twin."""
+    text = rewritten(HEAD + dedent(source))
+    return next(line.strip() for line in text.splitlines() if f"def {function}(" in line)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("for _ in range(n):\n    x = x + 1\nreturn x", "int"),
+        ("return x[:, :n]", "int"),
+        ("return x.sum(n)", "Tensor"),  # one int, or a list of them: torch decides
+        ("return F.dropout(x, n)", "float"),
+        ("return torch.cat(n, 1)", "List[Tensor]"),
+        ("return x + n['image']", "Dict[str, Tensor]"),
+        ("a, b = n\nreturn a + b", "Tuple[Tensor, Tensor]"),
+        ("return x if n == 'none' else x + 1", "str"),
+        ("return x * n", "Tensor"),
+        ("n = n + 1\nfor _ in range(3):\n    x = x + n\nreturn x", "Tensor"),
+    ],
+)
+def test_uses_in_the_body(body: str, expected: str) -> None:
+    lines = body.replace("\n", "\n        ")
+    source = f"class Net(nn.Module):\n    def forward(self, x, n):\n        {lines}\n"
+    assert types(source, "Net")["n"] == expected
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("self.helper(x, 2)", "int"),
+        ("self.helper(x, n=0.5)", "float"),
+        ("self.helper(x, 2) + self.helper(x, 0.5)", "Union[int, float]"),
+        ("self.helper(x, [x, x])", "List[Tensor]"),
+        ("self.helper(x, (1, x))", "Tuple[int, Tensor]"),
+        ("self.helper(x, x.shape)", "List[int]"),
+        ("self.helper(x, x.size(0))", "int"),
+        ("self.helper(x, {'a': x})", "Dict[str, Tensor]"),
+        ("self.helper(x, self.width)", "int"),
+        ("self.helper(x, self.lin(x))", "Tensor"),
+        ("self.helper(x, x.max(1)[1])", "Tensor"),
+        ("self.helper(x, None) + self.helper(x, 3)", "Optional[int]"),
+    ],
+)
+def test_calls_of_a_method(call: str, expected: str) -> None:
+    source = f"""
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.width = 3
+                self.lin = nn.Linear(4, 4)
+            def helper(self, x, n):
+                return x
+            def forward(self, x):
+                return {call}
+        """
+    assert types(source, "Net", "helper")["n"] == expected
+
+
+def test_a_module_is_called_with_what_another_returns() -> None:
+    source = """
+        class Split(nn.Module):
+            def forward(self, x):
+                return x.chunk(2, 1), x.size(0)
+        class Fuse(nn.Module):
+            def forward(self, parts, count):
+                return torch.cat(parts, 1) / count
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.split, self.fuse = Split(), Fuse()
+            def forward(self, x):
+                parts, count = self.split(x)
+                return self.fuse(parts, count)
+        """
+    assert types(source, "Fuse") == {"parts": "List[Tensor]", "count": "int"}
+
+
+def test_containers_of_modules_are_looked_into() -> None:
+    source = """
+        class Block(nn.Module):
+            def forward(self, x, scale):
+                return x * scale
+        class Head(nn.Module):
+            def forward(self, feats):
+                return feats[0]
+        class Body(nn.Module):
+            def forward(self, x):
+                return [x, x]
+        class Net(nn.Module):
+            def __init__(self, depth):
+                super().__init__()
+                self.blocks = nn.ModuleList([Block() for _ in range(depth)])
+                self.chain = nn.Sequential(Body(), Head())
+            def forward(self, x):
+                for block in self.blocks:
+                    x = block(x, 0.5)
+                return self.chain(x)
+        """
+    assert types(source, "Block")["scale"] == "float"
+    assert types(source, "Head")["feats"] == "List[Tensor]"
+
+
+def test_the_parameter_of_an_overridden_method_is_that_of_all() -> None:
+    source = """
+        class Base(nn.Module):
+            def forward(self, x):
+                return self.scale(x, 2)
+            def scale(self, x, by):
+                return x * by
+        class Other(Base):
+            def scale(self, x, by):
+                return x / by
+        """
+    assert types(source, "Other", "scale")["by"] == "int"
+
+
+def test_evidence_crosses_files() -> None:
+    sources = {
+        "pkg/__init__.py": "",
+        "pkg/ops.py": "def window(x, size, start=0):\n    return x[:, start : start + size]\n",
+        "pkg/net.py": "from torch import nn\nfrom .ops import window\n"
+        "class Net(nn.Module):\n    def forward(self, x):\n        return window(x, 2)\n",
+    }
+    assert "def window(x, size: int, start: int = 0):" in rewritten(sources, "pkg/ops.py")
+
+
+def test_a_declared_type_wins_over_what_calls_show() -> None:
+    source = """
+        class Net(nn.Module):
+            def helper(self, x, n: float):
+                return x * n
+            def forward(self, x):
+                return self.helper(x, 2)
+        """
+    assert types(source, "Net", "helper")["n"] == "float"
+    assert "self.helper(x, 2.0)" in rewritten(HEAD + dedent(source))
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("return x if mask is None else x * mask", "mask: Optional[torch.Tensor] = None"),
+        ("n = mask or x.size(0)\n        return x * n", "mask: Optional[int] = None"),
+        ("return x[:, :mask]", "mask: Optional[int] = None"),
+    ],
+)
+def test_a_default_of_none_is_optional_of_what_else_is_seen(body: str, expected: str) -> None:
+    source = f"class Net(nn.Module):\n    def forward(self, x, mask=None):\n        {body}\n"
+    assert expected in signature(source, "forward")
+
+
+def test_what_contradicts_is_left_to_torch() -> None:
+    source = """
+        class Net(nn.Module):
+            def helper(self, x, n):
+                return x
+            def forward(self, x):
+                return self.helper(x, "a") + self.helper(x, [1])
+        """
+    assert signature(source, "helper") == "def helper(self, x, n):"
+
+
+def test_the_manifest_says_where_types_come_from() -> None:
+    record = classes(
+        HEAD
+        + dedent("""
+        class Net(nn.Module):
+            scale: float
+            def __init__(self, dim):
+                super().__init__()
+                self.scale, self.dim = 2.0, dim
+                self.kept = []
+            def forward(self, x, n: int, m, k=1):
+                self.kept.append(k)
+                return x[:, :m] * self.scale * self.dim
+        """)
+    )["Net"]
+    sources = {name: entry["source"] for name, entry in record.parameters["forward"].items()}
+    assert sources == {"x": "torch", "n": "declared", "m": "inferred", "k": "inferred"}
+    found = {name: entry["source"] for name, entry in record.attributes.items()}
+    assert found == {"scale": "declared", "dim": "torch", "kept": "inferred"}
+
+
+def test_attributes_that_compiled_code_fills() -> None:
+    text = rewritten(
+        HEAD
+        + dedent("""
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.sizes = []
+                self.last = None
+                self.total = 0
+                self.width = None
+            def forward(self, x):
+                self.sizes.append(x.size(0))
+                self.last = x
+                self.total = self.total + 0.5
+                return x
+        """)
+    )
+    assert "self.sizes = Attribute([], list[int])" in text
+    assert "self.last = Attribute(None, Optional[torch.Tensor])" in text
+    assert "self.total = Attribute(0, float)" in text
+    assert "self.width = None" in text
