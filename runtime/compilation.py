@@ -30,6 +30,7 @@ from .declarations import (
     untyped_empties,
 )
 from .errors import CompilationError, warn_of_uncompiled
+from .frozen_writes import refuse_frozen_writes
 from .late import compile_late
 from .metaclass import is_twin
 from .numpy_meaning import record_origins, refuse_other_meaning
@@ -199,6 +200,9 @@ class Compilation:
         Raises CompilationError for what can only be told of the whole tree.
         """
         check_aliases((built.original, built.cpp) for built in self._built.values())
+        frozen = self._frozen()
+        for key, built in self._built.items():
+            refuse_frozen_writes(built.cpp, frozen[key][1] if key in frozen else {})
         for key, error in self._failed.items():
             warn_of_uncompiled(self._built[key].original, error)
         for built in self._built.values():
@@ -208,12 +212,18 @@ class Compilation:
                 built.original.__dict__.update(built.constants)
             for child in filter(is_twin, built.children.values()):
                 mark_called_by(child, built.original)
+        for key, (module, readers) in frozen.items():
+            freeze_names(self._built[key].result if key in self._built else module, readers)
+
+    def _frozen(self) -> dict[int, tuple[nn.Module, dict[str, str]]]:
+        """By module, the attributes that constants were computed from, each with one of them."""
+        found: dict[int, tuple[nn.Module, dict[str, str]]] = {}
         for built in self._built.values():
             for constant, reads in built.reads.items():
                 reader = f"{type(built.original).__name__}.{constant}"
                 for module, name in reads:
-                    target = self._built.get(id(module))
-                    freeze_names(module if target is None else target.result, {name: reader})
+                    found.setdefault(id(module), (module, {}))[1][name] = reader
+        return found
 
 
 # An object that is no module, of a class that TorchScript compiled but whose attributes it took for

@@ -13,7 +13,8 @@ from torch import nn
 
 from .checks import CompiledCodeCheck, is_torchs_own
 from .compiler import compiling
-from .constant import constant
+from .constant import FROZEN, constant
+from .frozen_writes import refuse_frozen_writes
 from .metaclass import is_twin
 from .numpy_meaning import refuse_other_meaning
 from .torch_internals import (
@@ -72,7 +73,9 @@ def compile_late(concrete_type: ConcreteType, name: str, twin: nn.Module | None)
         for copy in trial:
             check.check_methods(copy.py_class, empty_module(copy))
         if twin is not None:
-            refuse_other_meaning(twin, empty_module(trial.copy_of(concrete_type)))
+            tried = empty_module(trial.copy_of(concrete_type))
+            refuse_other_meaning(twin, tried)
+            refuse_frozen_writes(tried, twin.__dict__.get(FROZEN, {}))
         create_methods(concrete_type, [stub], [])
 
 
