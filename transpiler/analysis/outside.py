@@ -116,7 +116,7 @@ class OuterNames:
         return not any(
             self._assigns(module, outer)
             for module in self.modules
-            if f".{outer.name}" in module.text
+            if outer.name in module.text
         )
 
     def assigns_attribute(self, name: str) -> bool:
@@ -124,7 +124,7 @@ class OuterNames:
         return any(
             target.attr == name
             for module in self.modules
-            if f".{name}" in module.text
+            if name in module.text
             for target in self._effects(module).attributes
         )
 
@@ -164,10 +164,14 @@ def _effects(module: Module) -> _Effects:
         match node:
             case ast.Global():
                 names.update(node.names)
-            case ast.Attribute(value=ast.Name(id="self" | "cls")):
+            case ast.Attribute(value=ast.Name(id="self")):
                 pass
             case ast.Attribute(ctx=ast.Store() | ast.Del()):
                 attributes.append(node)
+            case ast.Call(
+                func=ast.Name(id="setattr"), args=[target, ast.Constant(value=str(name)), _]
+            ):
+                attributes.append(ast.Attribute(target, name, ast.Store()))
             case ast.Call(func=ast.Name(id="globals")):
                 dynamic = True
     return _Effects(frozenset(names), tuple(attributes), frozenset(_exposed(module.tree)), dynamic)

@@ -195,9 +195,10 @@ class Plan:
             return
         self._lowered.add(function)
         plan = self._file(function.module)
+        has_self = reached.kind in (Kind.METHOD, Kind.PROPERTY)
         found = lowered(
             function,
-            owner,
+            owner if has_self else None,
             self._tree,
             self.inferred.get(function, FunctionTypes()),
             _Names(plan, self, owner),

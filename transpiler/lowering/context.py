@@ -39,7 +39,7 @@ class Context:
         self.facts = facts
         """What inference found out about the function."""
 
-        self.receiver = receiver_of(function)
+        self.receiver = receiver_of(function) if owner is not None else None
         """What the function calls the instance; None for one that is no method of an instance."""
 
         self.source = positions_of(function.module)

@@ -40,7 +40,10 @@ def local_names(function: Definition) -> frozenset[str]:
 
 
 def single_assignments(function: Definition) -> dict[str, ast.Assign]:
-    """Names that a function assigns once, in a statement of its own at the top level."""
+    """Names that a function assigns once, in a statement of its own at the top level.
+
+    Not to a new list or the like, which may be filled from there on.
+    """
     node = function.node
     assert isinstance(node, FunctionNode)
     stored = Counter(
@@ -56,7 +59,16 @@ def single_assignments(function: Definition) -> dict[str, ast.Assign]:
         and len(statement.targets) == 1
         and isinstance(statement.targets[0], ast.Name)
         and stored[statement.targets[0].id] == 1
+        and not _makes_container(statement.value)
     }
+
+
+def _makes_container(value: ast.expr) -> bool:
+    match value:
+        case ast.Call(func=ast.Name(id=name)):
+            return name in ("dict", "list", "set", "sorted")
+    displays = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+    return isinstance(value, displays)
 
 
 def enclosing_variable(name: str, scope: Scope) -> EnclosingVariable | None:
