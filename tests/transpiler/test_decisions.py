@@ -101,18 +101,19 @@ def conditions(draw: st.DrawFn, atoms: list[str], depth: int = 2) -> str:
 
 
 @st.composite
-def blocks(draw: st.DrawFn, depth: int = 2) -> str:
+def blocks(draw: st.DrawFn, depth: int = 2, missing: str = "self.missing(x)") -> str:
+    """Statements; ``missing`` is what a branch may hold that the constructor rules out."""
     kind = draw(st.sampled_from(["step", "if", "if", "choice", "asked"] if depth else ["step"]))
     if kind == "step":
         return f"x = x * {draw(st.integers(2, 9))} + 1"
     if kind == "choice":
-        return f"x = x + 1 if {draw(conditions(DECIDED))} else self.missing(x)"
+        return f"x = x + 1 if {draw(conditions(DECIDED))} else {missing}"
     if kind == "asked":
         test = draw(conditions([*DECIDED, *ASKED]))
-        other = draw(blocks(depth - 1))
+        other = draw(blocks(depth - 1, "-x"))  # both branches are compiled
         return f"if {test}:\n    x = x + 1\nelse:\n{indent(other, '    ')}"
-    body, orelse = draw(blocks(depth - 1)), draw(blocks(depth - 1))
-    ends = draw(st.sampled_from(["", "\nreturn x", "\nx = self.missing(x)"]))
+    body, orelse = draw(blocks(depth - 1, missing)), draw(blocks(depth - 1, missing))
+    ends = draw(st.sampled_from(["", "\nreturn x", f"\nx = {missing}"]))
     test = draw(conditions(DECIDED))
     return f"if {test}:\n{indent(body + ends, '    ')}\nelse:\n{indent(orelse, '    ')}"
 

@@ -43,6 +43,7 @@ class FilePlan:
         self.spelled: dict[tuple[str, str], None] = {}
         """Names that types in lowered code need from a module."""
 
+        self.names_module = False
         self.imported: dict[str, None] = {}
         """Modules that it names."""
 
@@ -65,6 +66,7 @@ class FilePlan:
         self.before.update({number[s]: tuple(texts) for s, texts in lowered.before.items()})
         self.runtime.update(lowered.runtime)
         self.imported.update(lowered.imports)
+        self.names_module |= lowered.names_module
         self.spelled.update(lowered.names)
 
     def finished(self) -> FileEdits:
@@ -92,11 +94,17 @@ class FilePlan:
         added = [(f"from {m} import {n}", m) for m, n in needed if not block.extensible(m)]
         added.extend((f"import {module}", module.partition(".")[0]) for module in self.imported)
         added.extend((text, "torch") for text in self.names.runtime_imports(runtime))
+        own_module = []
+        if self.names_module:
+            sys, is_new = self.names.called("sys") or ("sys", True)
+            added.extend([("import sys", "sys")] if is_new else [])
+            statement = f"{self.names.own_module} = {sys}.modules[__name__]"
+            own_module.append(block.last(statement))
         added.sort(key=_import_order)
         return replace(
             edits,
             runtime={name: self.names.runtime(name) for name in runtime},
-            imports=tuple(block.placed(text, like) for text, like in added),
+            imports=(*(block.placed(text, like) for text, like in added), *own_module),
             extended_imports=tuple((m, n) for m, n in needed if block.extensible(m)),
         )
 

@@ -61,6 +61,14 @@ class FileNames:
         return (dotted, True) if not self._means_something(dotted.partition(".")[0]) else None
 
     @cached_property
+    def own_module(self) -> str:
+        """A free name for the file's own module, as an object."""
+        name = "_this_module"
+        while self._means_something(name):
+            name = f"_{name}"
+        return name
+
+    @cached_property
     def _inner_scopes(self) -> list[Scope]:
         return [scope for scope in self.module.scope.walk() if scope.parent is not None]
 
@@ -130,6 +138,12 @@ class ImportBlock:
                 return ImportEdit(text, self.numbers[statement])
         plain = list(takewhile(lambda s: isinstance(s, ast.Import), block))
         return ImportEdit(text, self.numbers[plain[-1]], after=True)
+
+    def last(self, text: str) -> ImportEdit:
+        """A statement below all imports."""
+        if not self.imports:
+            return ImportEdit(text, None)
+        return ImportEdit(text, self.numbers[self.imports[-1]], after=True)
 
     def _among_standard(self, text: str) -> ImportEdit:
         rest = [s for s in self.imports if _top(s) != "__future__"]

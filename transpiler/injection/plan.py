@@ -315,6 +315,9 @@ class _Names:
     def called(self, dotted: str) -> tuple[str, bool] | None:
         return self.file.names.called(dotted)
 
+    def own_module(self) -> str:
+        return self.file.names.own_module
+
     def constant(self, hint: str, expression: str) -> str:
         assert self.owner is not None
         return self.plan.made.name(self.owner, hint, expression)

@@ -118,6 +118,11 @@ class Context:
         self.result.constant_names[name] = None
         return True
 
+    def own_module(self) -> str:
+        """How to call the function's own module, as an object; the file is going to name it."""
+        self.result.names_module = True
+        return self._names.own_module()
+
     def spell(self, of: Type) -> str | None:
         """How a type is written in the function; None when the names that it takes are taken."""
         found = self._names.spelled(of, self.scope)

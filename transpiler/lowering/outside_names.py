@@ -4,7 +4,8 @@ TorchScript sees none of them, unless it is a function, a class, or an attribute
 (``math.pi``), which it takes for a constant. A literal that a module binds once is written in place
 of its name where it is short; what else keeps its value becomes a ``@constant`` of the class, as do
 fields of an object that is no module (``self.config.eps``) and variables of an enclosing function.
-A class attribute that is read through ``self`` is named in ``__constants__``.
+A class attribute that is read through ``self`` is named in ``__constants__``. A function has no
+class for constants, and reads them through the Python module that has them.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from ..analysis.declarations import self_name
 from ..analysis.names import word
 from ..analysis.outside import Outer
 from ..inference.types import UNKNOWN
-from ..source.resolver import Definition, External, ModuleName, Symbol, Value
+from ..source.resolver import Definition, External, ModuleName, Value
 from ..source.scopes import ImportedName
 from .context import Context
 from .decided import decided, text_of
 from .example import Example
 from .hints import hint
 from .outer_literals import literal_text, outer_literal
+from .outer_modules import of_library, through_module
 
 EXAMPLES = [
     Example(
@@ -79,16 +81,20 @@ def outside_name(node: ast.Name, context: Context) -> str | None:
     if variable is not None:
         usable = variable.is_settled and not variable.is_definition
         return _constant(node, context) if usable else None
-    symbol = context.resolve(node)
-    if not isinstance(symbol, Value):
-        return _member_of_library(node, symbol, context)
     outer = context.tree.outside.find(node.id, context.scope, context.module)
-    if outer is None:
+    symbol = context.resolve(node)
+    if isinstance(symbol, External) and word(symbol) is None:
+        return _member_of_library(node, outer, symbol, context)
+    if outer is None or not isinstance(symbol, Value):
         return None
     if not _is_value(outer, context):
         return None
     literal = outer_literal(outer, context.tree.outside)
-    return _constant(node, context) if literal is None else _standing(literal, node, context)
+    if literal is not None:
+        return _standing(literal, node, context)
+    if context.receiver is not None:
+        return _constant(node, context)
+    return through_module(outer, context) if context.tree.outside.is_fixed(outer) else None
 
 
 def outside_attribute(node: ast.Attribute, context: Context) -> str | None:
@@ -154,15 +160,18 @@ def _makes_tensor(symbol: object) -> bool:
     return name.startswith("torch.") and name not in ("torch.device", "torch.Size")
 
 
-def _member_of_library(node: ast.Name, symbol: Symbol | None, context: Context) -> str | None:
-    """``from math import pi``: a constant of a module that is not read, through the module."""
-    bindings = context.module.scope.bindings.get(node.id, ())
-    targets = [binding.target for binding in bindings]
+def _member_of_library(
+    node: ast.Name, outer: Outer | None, symbol: External, context: Context
+) -> str | None:
+    """``from math import pi``, ``DTYPE = torch.float32``: through the library's module."""
+    if outer is not None:
+        return of_library(outer, context) if context.tree.outside.is_fixed(outer) else None
+    targets = [b.target for b in context.module.scope.bindings.get(node.id, ())]
     if len(targets) != 1 or not isinstance(targets[0], ImportedName):
         return None
     target = targets[0]
-    if not isinstance(symbol, External) or word(symbol) is not None or target.name[:1].isupper():
-        return None
+    if target.name[:1].isupper():
+        return None  # a class
     module = context.imported(target.module)
     return None if module is None else f"{module}.{target.name}"
 

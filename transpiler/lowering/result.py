@@ -57,6 +57,9 @@ class Lowered:
     skipped: set[str] = field(default_factory=set)
     """Names that some ways do not bind, and that get no first value."""
 
+    names_module: bool = False
+    """Whether they name the file's own module."""
+
     passes: Counter[str] = field(default_factory=Counter)
     """How often each pass was applied."""
 
@@ -74,6 +77,10 @@ class Names(Protocol):
 
     def called(self, dotted: str) -> tuple[str, bool] | None:
         """How the file calls a module, and whether it has to import it; None when it cannot."""
+        ...
+
+    def own_module(self) -> str:
+        """How the file calls its own module, as an object."""
         ...
 
     def constant(self, hint: str, expression: str) -> str:
