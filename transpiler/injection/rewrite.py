@@ -120,7 +120,8 @@ class _Rewriter:
         indent = at.indent(at.outer_start(node.body[0]))
         text = indent + self.style.statement(text, indent)
         if doc is None:
-            yield self._line(at.line_end(header_end), text)
+            gap = newline if isinstance(node.body[0], FunctionNode | ast.ClassDef) else ""
+            yield self._line(at.line_end(header_end), text + gap)
             return
         line = next(at.lines(node.body))
         gap = newline if len(line) < len(node.body) else ""

@@ -140,7 +140,8 @@ class _Check:
             return False
         text = text_of(inner.found, self.context)
         is_atom = isinstance(value, ast.Name | ast.Attribute | ast.Constant | ast.Call)
-        self.found.names[node] = text if is_atom else f"({text})"
+        stands_alone = is_atom or node is self.found.node
+        self.found.names[node] = text if stands_alone else f"({text})"
         self.found.is_constant &= inner.found.is_constant
         self.found.may_fail |= inner.found.may_fail
         return True

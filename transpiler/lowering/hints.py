@@ -44,10 +44,10 @@ def hint(node: ast.expr, receiver: str | None) -> str:
 
 def truth_hint(node: ast.expr, receiver: str | None) -> str:
     """A name for whether a value is true: ``_has_down`` for ``self.down``."""
-    match node:
-        case ast.Attribute(value=ast.Name(id=root), attr=attr) if root == receiver:
-            name = attr.strip("_").lower()
-            return f"_{name}" if name.startswith(_ASKING) else f"_has_{name}"
+    if isinstance(node, ast.Attribute):
+        name = hint(node, receiver)
+        is_asking = node.attr.strip("_").startswith(_ASKING)
+        return name if is_asking else f"_has{name}"
     return hint(node, receiver)
 
 

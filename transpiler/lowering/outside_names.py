@@ -68,7 +68,7 @@ EXAMPLES = [
 ]
 
 _OF_TENSORS = frozenset(
-    """H T data device dtype grad imag is_cuda layout mT ndim names real requires_grad
+    """H T data device dtype grad imag is_cuda layout mT ndim real requires_grad
     shape""".split()  # noqa: SIM905
 )
 
@@ -111,9 +111,10 @@ def outside_attribute(node: ast.Attribute, context: Context) -> str | None:
         return _of_self(node, names, context)
     if context.is_local(root.id):
         return None
-    symbol = context.resolve(root)
-    if isinstance(symbol, Definition) and isinstance(symbol.node, ast.ClassDef):
-        return _of_class(node, names, context.tree.table.info(symbol), context)
+    for of, rest in ((node.value, names[-1:]), (root, names)):
+        symbol = context.resolve(of)
+        if isinstance(symbol, Definition) and isinstance(symbol.node, ast.ClassDef):
+            return _of_class(node, rest, context.tree.table.info(symbol), context)
     if isinstance(symbol, ModuleName):
         return _of_module(node, names, symbol, context)
     if isinstance(symbol, External | Definition):
