@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -45,9 +46,6 @@ class _Effects:
     attributes: tuple[ast.Attribute, ...]
     """What it assigns of other objects than ``self``."""
 
-    exposed: frozenset[str]
-    """Names, and attributes, whose values it may change in place, or hand on to who does."""
-
     is_dynamic: bool
     """Whether it uses ``globals()``."""
 
@@ -59,6 +57,7 @@ class OuterNames:
         self.resolver = resolver
         self.modules = modules
         self._effects = cache(_effects)
+        self._exposed = cache(_exposed)
         self.is_fixed = cache(self._is_fixed)
         self.is_unchanged = cache(self._is_unchanged)
 
@@ -116,7 +115,7 @@ class OuterNames:
         return not any(
             self._assigns(module, outer)
             for module in self.modules
-            if outer.name in module.text
+            if _may_assign(module, outer.name)
         )
 
     def assigns_attribute(self, name: str) -> bool:
@@ -124,7 +123,7 @@ class OuterNames:
         return any(
             target.attr == name
             for module in self.modules
-            if name in module.text
+            if _may_assign(module, name)
             for target in self._effects(module).attributes
         )
 
@@ -140,7 +139,7 @@ class OuterNames:
     def _is_unchanged(self, outer: Outer) -> bool:
         """Whether the value, a list or dict, is not changed in place either, as far as is seen."""
         return self._is_fixed(outer) and not any(
-            outer.name in self._effects(module).exposed or self._renames(module, outer)
+            outer.name in self._exposed(module) or self._renames(module, outer)
             for module in {outer.module, *self.modules}
             if outer.name in module.text
         )
@@ -154,6 +153,14 @@ class OuterNames:
             for name, bindings in module.scope.bindings.items()
             for b in bindings
         )
+
+
+def _may_assign(module: Module, name: str) -> bool:
+    """Whether the text could assign an attribute of that name; most do not, and are not walked."""
+    text = module.text
+    if name not in text:
+        return False
+    return "setattr" in text or re.search(rf"\.{name}\b(?!\s*[(\[.])", text) is not None
 
 
 def _effects(module: Module) -> _Effects:
@@ -174,12 +181,16 @@ def _effects(module: Module) -> _Effects:
                 attributes.append(ast.Attribute(target, name, ast.Store()))
             case ast.Call(func=ast.Name(id="globals")):
                 dynamic = True
-    return _Effects(frozenset(names), tuple(attributes), frozenset(_exposed(module.tree)), dynamic)
+    return _Effects(frozenset(names), tuple(attributes), dynamic)
 
 
-def _exposed(node: ast.AST) -> Iterator[str]:
-    """Names that stand where their values may be changed, or kept by something else."""
-    for parent in walk(node):
+def _exposed(module: Module) -> frozenset[str]:
+    """Names, and attributes, that stand where their values may be changed, or kept."""
+    return frozenset(_exposed_in(module.tree))
+
+
+def _exposed_in(tree: ast.Module) -> Iterator[str]:
+    for parent in walk(tree):
         for field, child in fields(parent):
             if isinstance(child, ast.Name | ast.Attribute) and not _only_looks(parent, field):
                 yield child.id if isinstance(child, ast.Name) else child.attr

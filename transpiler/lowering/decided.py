@@ -168,6 +168,8 @@ class _Check:
                 self.found.may_fail = True
             return self._is_settled(first) and tree.changes.of_any_self.isdisjoint(rest)
         if isinstance(root, ast.Name) and not self.context.is_local(root.id):
+            if isinstance(self.context.resolve(node), Definition):
+                return True  # a class or a function of a module
             symbol = self.context.resolve(root)
             if isinstance(symbol, Definition) and isinstance(symbol.node, ast.ClassDef):
                 return not tree.outside.assigns_attribute(names[0])
