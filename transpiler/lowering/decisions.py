@@ -3,8 +3,9 @@
 TorchScript prunes the branch that a bool constant rules out, and with it attributes that this
 instance lacks. Of ``self.mode == "a"`` or ``if self.layers`` it compiles both branches. Such a
 condition becomes a ``@constant`` of the class, which TorchScript sees as a bool; an attribute that
-is a bool by all that is known is named in ``__constants__``, and the code stays as it is. What
-TorchScript decides by itself stays too: ``self.x is None`` and ``hasattr(self, "x")``.
+is a bool by all that is known is named in ``__constants__``, and the code stays as it is. So does
+``self.x is None``, which TorchScript decides by itself. Its ``hasattr(self, "x")`` is false of
+class attributes, properties and all that it has no type for, so that becomes a constant too.
 
 In ``a and b`` each part is asked even where the one before it has decided, so a constant that may
 fail where it is not asked first repeats the parts before it.
@@ -55,10 +56,17 @@ EXAMPLES = [
             "if self.head is not None:\n    x = self.head(x)\nreturn x if not self.mix else x + 1"
         ),
         after=(
-            'if self.mix and hasattr(self, "mixed"):\n    x = self.mixed(x)\n'
+            "if self.mix and self._has_mixed:\n    x = self.mixed(x)\n"
             "if self.head is not None:\n    x = self.head(x)\nreturn x if not self.mix else x + 1"
         ),
+        constants={"_has_mixed": 'hasattr(self, "mixed")'},
         named=("mix",),
+    ),
+    Example(
+        body="expansion = 4",
+        before='return x + 1 if hasattr(self, "expansion") else x',
+        after="return x + 1 if self._has_expansion else x",
+        constants={"_has_expansion": 'hasattr(self, "expansion")'},
     ),
     Example(  # parts that stand together are one; one that may fail asks what stands before it
         init='self.pool = None\nself.mode = "a"\nself.n = 2',
@@ -242,12 +250,9 @@ def _attribute(node: ast.expr, context: Context) -> str | None:
 
 def _is_native(node: ast.expr, context: Context) -> bool:
     """Whether TorchScript decides a condition in the same way."""
-    match node:
-        case ast.Compare():
-            return is_none_test(node, context) or _tells_type_of_local(node, context)
-        case ast.Call(func=ast.Name(id="hasattr"), args=[ast.Name(id=root), _]):
-            return root == context.receiver
-    return False
+    return isinstance(node, ast.Compare) and (
+        is_none_test(node, context) or _tells_type_of_local(node, context)
+    )
 
 
 def _tells_type_of_local(node: ast.expr, context: Context) -> bool:
