@@ -121,6 +121,12 @@ def _has_format_fields(node: Any) -> bool:
     return "{" in template.replace("{}", "") and not _is_message(node)
 
 
+def _is_kept_as_number(node: Any) -> bool:
+    """Whether the number that was made of a tensor is more than an argument of an operator."""
+    kept = ("prim::Return", "prim::TupleConstruct", "prim::ListConstruct", "prim::DictConstruct")
+    return any(user.kind() in kept for user in _users(node))
+
+
 _FLOAT = "is a float in TorchScript and an int in Python"
 _DIGITS = "floats, tensors, dtypes and containers of them or of strings are written otherwise"
 
@@ -148,6 +154,12 @@ _CHECKS: list[tuple[str, Check, str]] = [
      "messages."),
     ("aten::format", _has_format_fields, "TorchScript knows only `{}` in format(), and leaves "
      "other fields as they stand. Use `{}`."),
+    *(
+        (f"aten::{kind}Implicit", _is_kept_as_number, "a tensor becomes a number here, where "
+         "TorchScript has taken a name, or what is returned, for one; Python keeps the tensor. "
+         "Start with a tensor, for example torch.zeros([]), or write int(), float() or .item().")
+        for kind in ("Int", "Float", "Complex")
+    ),
     ("aten::popitem", lambda node: True, "popitem() takes the first item in TorchScript and the "
      "last in Python. Write `key = list(d.keys())[-1]` and `d.pop(key)`."),
 ]  # fmt: skip

@@ -30,6 +30,8 @@ class Code(Enum):
     DECORATED_METHOD = ("JT103", "TorchScript would drop the decorator of a compiled method")
     FOUNDATION = ("JT104", "the runtime itself is built on this package")
     UNTYPED_CONTAINER = ("JT201", "an attribute starts empty and has no type")
+    CONTRADICTED = ("JT202", "the code contradicts a declared type")
+    CONTRADICTING = ("JT203", "a parameter is given values of several types")
     BUILD_FAILED = ("JT301", "the twin cannot be built")
     COMPILE_FAILED = ("JT302", "the twin does not compile")
     DIFFERS = ("JT303", "the compiled twin computes something else")

@@ -84,7 +84,10 @@ def build(
             TwinFile(f.path, f.source, contents.get(f.path.as_posix())) for f in tree.files
         ),
         classes=tuple(class_record(found, plan) for found in facts.values()),
-        diagnostics=tuple(_file_findings(tree, sources, modules, classes)),
+        diagnostics=(
+            *_file_findings(tree, sources, modules, classes),
+            *sorted(plan.findings.get(None, ())),
+        ),
     )
 
 

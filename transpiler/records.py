@@ -12,7 +12,7 @@ from .analysis.facts import ClassFacts
 from .analysis.names import PROTOCOL
 from .analysis.reach import Kind
 from .diagnostics import Code, Diagnostic
-from .inference.attributes import UNKNOWN, AttributeTypes
+from .inference.attributes import UNKNOWN
 from .inference.parameters import annotated
 from .inference.types import Type
 from .injection.plan import Plan
@@ -47,7 +47,7 @@ def class_record(facts: ClassFacts, plan: Plan) -> ClassRecord:
         constants=plan.constants(info),
         decisions=plan.made.of(info),
         passes=dict(sorted(plan.passes[info].items())),
-        diagnostics=(*facts.diagnostics, *_untyped(facts, plan.types)),
+        diagnostics=(*facts.diagnostics, *plan.findings.get(info, ()), *_untyped(facts, plan)),
         constructible=_is_constructible(info),
         import_works=_works_on_import(info.module),
     )
@@ -127,7 +127,7 @@ def _parameters(facts: ClassFacts, plan: Plan) -> dict[str, dict[str, dict[str, 
     return found
 
 
-def _untyped(facts: ClassFacts, types: AttributeTypes) -> Iterator[Diagnostic]:
+def _untyped(facts: ClassFacts, plan: Plan) -> Iterator[Diagnostic]:
     """Attributes that start as an empty list or dict of nobody knows what."""
     info = facts.info
     file = info.module.file
@@ -135,8 +135,10 @@ def _untyped(facts: ClassFacts, types: AttributeTypes) -> Iterator[Diagnostic]:
     touched = facts.reads | facts.writes if facts.rewritten else frozenset()
     for assignment in assignments(info):
         name, kind = assignment.name, _empty(assignment.value)
-        known = types.of(info, name) if name in touched and kind is not None else None
-        if known is not None and known.type is None:
+        known = plan.types.of(info, name) if name in touched and kind is not None else None
+        if known is None or annotated(plan.project.attribute(info, name, None)) is not None:
+            continue
+        if known.type is None:
             message = f"{info.node.name}.{name} starts empty, and nothing says what it holds"
             hint = f"declare it in the class, for example {name}: {kind}"
             line = assignment.statement.lineno

@@ -206,6 +206,8 @@ def _if_exp(node: ast.IfExp, frame: Frame) -> Type:
     frame.env = false
     orelse = evaluate(node.orelse, frame) if false is not None else NEVER
     frame.env = before
+    frame.use(node.body, orelse)  # n if n is not None else 3
+    frame.use(node.orelse, body)
     return join(body, orelse)
 
 
@@ -298,6 +300,8 @@ def bind_target(
         return
     match target:
         case ast.Name(id=name):
+            if without_none(env.types.get(name, UNKNOWN)) is NEVER:
+                frame.use(target, of)  # if n is None: n = 3
             env.bind(name, of, origins)
             frame.found.types[target] = of
         case ast.Tuple(elts=targets) | ast.List(elts=targets):

@@ -40,7 +40,7 @@ class FunctionTypes:
     """Literals of lists and dicts, with what is put into them in the course of the function."""
 
     carried: dict[str, Type] = field(default_factory=dict)
-    """Names that are None before a loop and something else in it, with both together."""
+    """Names that are None or an int before a loop and something else in it: both together."""
 
     unset: dict[ast.Name, None] = field(default_factory=dict)
     """Uses of names that some way to them does not bind."""

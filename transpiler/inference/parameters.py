@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..source.project import Module
 from ..source.resolver import Definition
 from ..source.scopes import FunctionNode
 from ..source.walk import walk
 from .annotations import AnnotationReader
 from .literals import literal_type
-from .types import FLOAT, INT, NONE, TENSOR, Type, optional, union
+from .types import FLOAT, INT, NONE, TENSOR, Type, optional, union, without_none
 
 if TYPE_CHECKING:
     from .project_types import ProjectTypes
@@ -95,6 +96,41 @@ def annotated(of: Type) -> Type | None:
     if of.name == "Union":
         return None
     return of if of.is_known and of.is_spellable and of is not NONE else None
+
+
+def contradictions(
+    function: Definition, project: ProjectTypes
+) -> Iterator[tuple[str, Place, Place]]:
+    """Parameters that nothing declares and that calls give values of types that do not join.
+
+    Each with two of the places, the first of each kind.
+    """
+    assert isinstance(function.node, FunctionNode)
+    for parameter, _ in parameters(function.node):
+        of = project.parameter(function, parameter.arg, None)
+        if parameter.annotation is not None or annotated(without_none(of)) is not None:
+            continue
+        first: dict[Type, Place] = {}
+        for caller, node, given in project.evidence.places(("parameter", function, parameter.arg)):
+            if annotated(given) is not None and not given.is_union:
+                first.setdefault(given, Place(caller.module, getattr(node, "lineno", 0), given))
+        if len(first) > 1:
+            one, other, *_ = first.values()
+            yield parameter.arg, one, other
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place that shows a type."""
+
+    module: Module
+    line: int
+    type: Type
+
+    @property
+    def at(self) -> str:
+        """File and line."""
+        return f"{self.module.file or self.module.name}:{self.line}"
 
 
 def _known(

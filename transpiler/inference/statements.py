@@ -12,7 +12,7 @@ from .environment import Environment, joined
 from .expressions import binary, bind_target, evaluate, symbol_of
 from .frame import Frame
 from .narrowing import narrowed
-from .types import NONE, UNKNOWN, Type, join
+from .types import FLOAT, INT, NONE, TENSOR, UNKNOWN, Type, join
 
 _ROUNDS = 4
 """How often a loop is gone through before its names are taken for settled."""
@@ -37,9 +37,11 @@ def _assign(node: ast.Assign, frame: Frame) -> None:
 
 
 def _origins(value: ast.expr, frame: Frame) -> frozenset[ast.AST]:
-    """The literals that a value may be, of those that can grow."""
+    """The literals that a value may be, of those that can grow or become something else."""
     match value:
         case ast.List() | ast.Dict() | ast.Call(func=ast.Name(id="list" | "dict"), args=[]):
+            return frozenset({value})
+        case ast.Constant(value=int()):
             return frozenset({value})
         case ast.Name(id=name) if frame.env is not None:
             return frame.env.origins.get(name, frozenset())
@@ -97,11 +99,24 @@ def _loop(
     node: ast.For | ast.AsyncFor | ast.While, frame: Frame, start: Callable[[], None]
 ) -> None:
     """Go through a loop until nothing new is learnt of the names that it changes."""
+    entry = frame.env
+    after = _rounds(node, frame, start)
+    promoted = _carried(entry, after, frame)
+    if promoted and entry is not None:
+        entry.types.update(promoted)
+        frame.env = entry
+        after = _rounds(node, frame, start)
+    frame.env = after
+    run_block(node.orelse, frame)
+
+
+def _rounds(
+    node: ast.For | ast.AsyncFor | ast.While, frame: Frame, start: Callable[[], None]
+) -> Environment | None:
     outer, frame.breaks = frame.breaks, []
-    entry = before = frame.env
+    before = frame.env
     for _ in range(_ROUNDS):
-        entered = before.copy() if before is not None else None
-        frame.env = entered
+        frame.env = before.copy() if before is not None else None
         start()
         run_block(node.body, frame)
         after = joined([before, frame.env, *frame.breaks])
@@ -109,18 +124,29 @@ def _loop(
             break
         before = after
     frame.breaks = outer
-    _note_carried(entry, before, frame)
-    frame.env = before
-    run_block(node.orelse, frame)
+    return before
 
 
-def _note_carried(entry: Environment | None, after: Environment | None, frame: Frame) -> None:
+def _carried(
+    entry: Environment | None, after: Environment | None, frame: Frame
+) -> dict[str, Type]:
+    """Note the names that are None or an int before a loop, and something else in it.
+
+    Returns those whose first value is a literal that lowering makes a float or a tensor of, with
+    what they are then from the start.
+    """
+    promoted: dict[str, Type] = {}
     if entry is None or after is None:
-        return
+        return promoted
     for name, of in entry.types.items():
         now = after.types.get(name)
-        if of is NONE and now is not None and now is not NONE:
-            frame.found.carried[name] = now
+        if of not in (NONE, INT) or now is None or now is of:
+            continue
+        frame.found.carried[name] = now
+        others = [member for member in now.members if member is not INT]
+        if of is INT and others in ([FLOAT], [TENSOR]) and entry.origins.get(name):
+            promoted[name] = others[0]
+    return promoted
 
 
 def _for(node: ast.For, frame: Frame) -> None:

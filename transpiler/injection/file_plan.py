@@ -13,6 +13,7 @@ from ..inference.attributes import Wrapped
 from ..lowering.result import Lowered
 from ..source.project import Module
 from ..source.resolver import Resolver
+from ..source.scopes import FunctionNode
 from ..source.statements import ast_statements
 from .edits import ClassEdit, DecoratorEdit, FileEdits, MethodEdit, Spelling
 from .imports import FileNames, ImportBlock
@@ -23,6 +24,8 @@ class FilePlan:
     """The edits of one file while they are collected."""
 
     def __init__(self, module: Module, resolver: Resolver) -> None:
+        assert module.file is not None
+        self.file = module.file
         self.module = module
         self.resolver = resolver
         self.names = FileNames(module, resolver)
@@ -58,12 +61,14 @@ class FilePlan:
                 return Spelling(text)
         return self.speller.spell(of, scope)
 
-    def add(self, lowered: Lowered) -> None:
+    def add(self, function: FunctionNode, lowered: Lowered) -> None:
         """Take over what lowering a function of the file came to."""
         number = self.numbers
         self.lowered.update({number[s]: parts for s, parts in lowered.parts.items()})
         self.branches.update({number[s]: b.conditions for s, b in lowered.branches.items()})
         self.before.update({number[s]: tuple(texts) for s, texts in lowered.before.items()})
+        if lowered.returns is not None:
+            self.parameters[number[function]] = {"return": Spelling(lowered.returns)}
         self.runtime.update(lowered.runtime)
         self.imported.update(lowered.imports)
         self.names_module |= lowered.names_module

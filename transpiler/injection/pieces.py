@@ -43,7 +43,13 @@ def function_header(text: str, annotations: Mapping[str, str]) -> str:
     """A function statement up to its colon, with more of its parameters annotated."""
 
     def change(node: cst.FunctionDef) -> cst.FunctionDef:
-        return node.with_changes(params=node.params.visit(_Annotator(annotations)))
+        node = node.with_changes(params=node.params.visit(_Annotator(annotations)))
+        returned = annotations.get("return")  # which no parameter can be called
+        if returned is None:
+            return node
+        return node.with_changes(
+            returns=cst.Annotation(_expression(returned)) if returned else None
+        )
 
     return _changed(text + _BODY, change).removesuffix(_BODY)
 

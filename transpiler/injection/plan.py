@@ -20,9 +20,10 @@ from ..analysis.outside import OuterNames
 from ..analysis.policy import Decisions
 from ..analysis.reach import Kind, Reach, Reached
 from ..analysis.uses import receiver_of
+from ..diagnostics import Code, Diagnostic
 from ..inference.attributes import AttributeTypes
 from ..inference.frame import FunctionTypes
-from ..inference.parameters import annotated, missing_annotations
+from ..inference.parameters import annotated, contradictions, missing_annotations
 from ..inference.project_types import ProjectTypes
 from ..inference.types import Type
 from ..lowering.tree import Tree
@@ -54,6 +55,9 @@ class Plan:
     files: dict[str, FilePlan] = field(default_factory=dict)
     passes: dict[ClassInfo, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     """How often each lowering pass was applied in the methods of a class."""
+
+    findings: dict[ClassInfo | None, list[Diagnostic]] = field(default_factory=dict)
+    """What lowering has to tell about the methods of a class; under None about functions."""
 
     _lowered: set[Definition] = field(default_factory=set)
     _named: dict[ClassInfo, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
@@ -203,7 +207,10 @@ class Plan:
             self.inferred.get(function, FunctionTypes()),
             _Names(plan, self, owner),
         )
-        plan.add(found)
+        plan.add(reached.node, found)
+        told = self.findings.setdefault(owner, [])
+        for code, line, message, hint in found.findings:
+            told.append(Diagnostic(plan.file, line, code.id, message, hint))
         self._unread[function] = _only_in(found.decided, function)
         if owner is None:
             return
@@ -244,11 +251,25 @@ class Plan:
         number = plan.numbers[reached.node]
         if reached.kind is Kind.METHOD:
             self._decorators(reached.definition, compiled=True)
+        self._contradictions(reached)
         missing = missing_annotations(reached.definition, self.project)
         if missing:
             scope = reached.definition.scope
             texts = {n: plan.speller.spell(of, scope) for n, of in missing.items()}
-            plan.parameters[number] = {n: text for n, text in texts.items() if text is not None}
+            spelt = {n: text for n, text in texts.items() if text is not None}
+            plan.parameters.setdefault(number, {}).update(spelt)
+
+    def _contradictions(self, reached: Reached) -> None:
+        function, told = reached.definition, self.findings.setdefault(reached.owner, [])
+        for name, one, other in contradictions(function, self.project):
+            file = function.module.file
+            assert file is not None
+            places = f"{one.type} at {one.at}, {other.type} at {other.at}"
+            message = f"{name} of {reached.name} is given {places}"
+            hint = "TorchScript takes it for a tensor; annotate it, or write two functions"
+            found = Diagnostic(file, reached.node.lineno, Code.CONTRADICTING.id, message, hint)
+            if found not in told:
+                told.append(found)
 
     def _decorators(self, function: Definition, *, compiled: bool) -> None:
         """Mark a function as the policy says, and as compiled.

@@ -8,9 +8,12 @@ from functools import cached_property
 
 from ..analysis.classes import ClassInfo
 from ..analysis.uses import receiver_of
+from ..diagnostics import Code
+from ..inference.annotations import AnnotationReader
 from ..inference.frame import FunctionTypes
 from ..inference.types import UNKNOWN, Type
 from ..source.resolver import Definition, Symbol
+from ..source.scopes import FunctionNode
 from .positions import conditions, not_always_evaluated, parents
 from .result import Lowered, Names
 from .text import on_one_line, positions_of
@@ -193,6 +196,25 @@ class Context:
         starts = [*(source.start(part) for part in parts), source.end(node)]
         ends = [source.start(node), *(source.end(part) for part in parts)]
         return [source.between(end, start) for end, start in zip(ends, starts, strict=True)]
+
+    def declared_return(self) -> Type | None:
+        """The type that the function says it returns; None where it says none that is known."""
+        node = self.function.node
+        assert isinstance(node, FunctionNode)
+        if node.returns is None:
+            return None
+        reader = AnnotationReader(self.tree.table.resolver, self.function.scope, self.module)
+        return reader.type(node.returns)
+
+    def annotate_return(self, of: Type | None) -> None:
+        """Write what the function returns behind its parameters; None takes away what it says."""
+        spelt = "" if of is None else self.spell(of)
+        if spelt is not None:
+            self.result.returns = spelt
+
+    def report(self, code: Code, line: int, message: str, hint: str) -> None:
+        """Tell the user of something at a line of the function's file."""
+        self.result.findings.append((code, line, message, hint))
 
     def is_delimited(self, node: ast.expr) -> bool:
         """Whether what stands around an expression keeps it together, whatever it is."""

@@ -18,6 +18,7 @@ from .float_arguments import float_argument
 from .matches import match_as_if
 from .outside_names import outside_attribute, outside_name
 from .result import Branches
+from .return_types import return_type
 from .truth import truth_of_optional
 from .typed_literals import typed_literal
 from .unwrapped_state import unwrapped_state
@@ -66,4 +67,4 @@ CONVERSIONS: Sequence[ConversionHandler] = (
     float_argument,
 )
 
-FUNCTIONS: Sequence[FunctionHandler] = (first_values,)
+FUNCTIONS: Sequence[FunctionHandler] = (first_values, return_type)

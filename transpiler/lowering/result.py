@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from ..diagnostics import Code
 from ..inference.types import Type
 from ..source.scopes import Scope
 
@@ -59,6 +60,12 @@ class Lowered:
 
     names_module: bool = False
     """Whether they name the file's own module."""
+
+    returns: str | None = None
+    """The annotation of what the function returns; empty to take away the one it has."""
+
+    findings: list[tuple[Code, int, str, str]] = field(default_factory=list)
+    """What is to be told: code, line, message and what to do."""
 
     passes: Counter[str] = field(default_factory=Counter)
     """How often each pass was applied."""

@@ -1,15 +1,16 @@
-"""An empty list or dict, or a None, that holds something else later on.
+"""First values that hold something else later on: an empty list or dict, None, a number.
 
 TorchScript takes ``[]`` for a list of tensors and ``{}`` for a dict of them by strings, and a name
-that is None before a loop for one that stays None in it. What is put into them tells their type,
-which is written down.
+that is None before a loop for one that stays None in it: what is put into them tells their type,
+which is written down. An int to which a loop adds floats or tensors it takes for an int, and makes
+ints of these where it can: the first value becomes what the later ones are.
 """
 
 from __future__ import annotations
 
 import ast
 
-from ..inference.types import NEVER, NONE, STR, TENSOR, Type, dict_of, list_of
+from ..inference.types import FLOAT, INT, NEVER, NONE, STR, TENSOR, Type, dict_of, list_of
 from .context import Context
 from .example import Example
 
@@ -29,6 +30,15 @@ EXAMPLES = [
         after=None,
     ),
     Example(
+        before="total = 0\nfor row in x:\n    total = total + row\nreturn total",
+        after="total = torch.tensor(0)\nfor row in x:\n    total = total + row\nreturn total",
+    ),
+    Example(
+        before="scale = 1\nfor row in x:\n    scale *= 0.5\nreturn x * scale",
+        after="scale = 1.0\nfor row in x:\n    scale *= 0.5\nreturn x * scale",
+    ),
+    Example(before="n = 0\nfor row in x:\n    n += row.dim()\nreturn x * n", after=None),
+    Example(
         before="total = None\nfor row in x:\n    total = row if total is None else total + row\n"
         "return total",
         after="total: Optional[torch.Tensor] = None\nfor row in x:\n"
@@ -41,10 +51,12 @@ _DEFAULTS = (list_of(TENSOR), dict_of(STR, TENSOR))
 
 
 def typed_literal(node: ast.Assign, context: Context) -> str | None:
-    """Annotate a name with what it is going to hold."""
+    """Annotate a name with what it is going to hold, or give it a first value of that kind."""
     match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=int(number))):
+            return None if number is True or number is False else _number(name, number, context)
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
-            of = _held(node, value, name, context)
+            of = _held(value, name, context)
             if of is None or not of.is_known or not of.is_spellable or of in _DEFAULTS:
                 return None
             spelt = context.spell(of)
@@ -52,7 +64,15 @@ def typed_literal(node: ast.Assign, context: Context) -> str | None:
     return None
 
 
-def _held(node: ast.Assign, value: ast.expr, name: str, context: Context) -> Type | None:
+def _number(name: str, number: int, context: Context) -> str | None:
+    others = set(context.facts.carried.get(name, NEVER).members) - {INT}
+    if others == {FLOAT}:
+        return f"{name} = {number}.0"
+    torch = context.imported("torch") if others == {TENSOR} else None
+    return None if torch is None else f"{name} = {torch}.tensor({number})"
+
+
+def _held(value: ast.expr, name: str, context: Context) -> Type | None:
     match value:
         case ast.List(elts=[]) | ast.Dict(keys=[]):
             return context.facts.growing.get(value)
