@@ -14,7 +14,7 @@ from .analysis.reach import Kind
 from .diagnostics import Code, Diagnostic
 from .inference.attributes import UNKNOWN
 from .inference.parameters import annotated
-from .inference.types import Type
+from .inference.types import NONE, Type
 from .injection.plan import Plan
 from .source.depth import room_for_recursion
 from .source.project import Module
@@ -100,9 +100,22 @@ def _attributes(facts: ClassFacts, plan: Plan) -> dict[str, dict[str, str]]:
         if known is not None:
             of, origin, source = known.type, known.origin, known.source
             if of is None:
+                held = plan.project.attribute(facts.info, name, None)
+                if name in _OF_MODULES or _is_no_attribute(held):
+                    continue
                 of, origin, source = _inferred(facts.info, name, plan)
             found[name] = {"type": str(of or ""), "origin": origin, "source": source}
     return found
+
+
+_OF_MODULES = frozenset({"training", "_modules", "_parameters", "_buffers"})
+"""What every module has of ``nn.Module``."""
+
+
+def _is_no_attribute(held: Type) -> bool:
+    """Whether it holds modules, functions or tensors, which are what they are."""
+    kinds = ("Module", "Function", "Class", "Name", "Tensor")
+    return held.members != (NONE,) and all(m.name in kinds or m is NONE for m in held.members)
 
 
 def _inferred(info: ClassInfo, name: str, plan: Plan) -> tuple[Type | None, str, str]:

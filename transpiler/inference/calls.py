@@ -151,9 +151,11 @@ def _construct(node: ast.Call, info: ClassInfo, arguments: Arguments, frame: Fra
     if not info.is_module:
         return instance_of(info)
     base = next((b for b in map(_library_container, info.mro) if b is not None), None)
-    if base is not None and found is None:
-        return module_of(info, *container_of(base, arguments.positional, _starred(node)).args)
-    return module_of(info)
+    if base is None or (found is not None and found[1].args.vararg is None):
+        return module_of(info)
+    container = container_of(base, arguments.positional, _starred(node))
+    frame.add(("elements", info), node, module_of(base, iterated(container), ELLIPSIS))
+    return module_of(info, *container.args)
 
 
 def _library_container(ancestor: object) -> str | None:
@@ -223,11 +225,16 @@ def _named(node: ast.Call, name: str, arguments: Arguments, frame: Frame) -> Typ
     if name == "builtins.range":
         for argument in node.args:
             frame.use(argument, INT)
-    found = operators.builtin_result(name, arguments.positional)
+    found = operators.builtin_result(name, [_listed(of) for of in arguments.positional])
     if found is not None and found is not UNKNOWN:
         return found
     signatures = table.function(name)
     return _by_signature(node, signatures, arguments, frame) if signatures else UNKNOWN
+
+
+def _listed(of: Type) -> Type:
+    """A container of modules as the list that it is to ``enumerate``, ``zip`` and the like."""
+    return list_of(iterated(of)) if of.name == "Module" else of
 
 
 def _annotated(node: ast.Call, last: str, arguments: Arguments, frame: Frame) -> Type:

@@ -68,6 +68,9 @@ class Frame:
     receiver: str | None = None
     """The name of its parameter that is ``self``."""
 
+    is_compiled: bool = False
+    """Whether TorchScript compiles it, so that what nothing is known of is a tensor."""
+
     env: Environment | None = field(default_factory=Environment)
     """What is known at the place that has been reached; None behind a return."""
 
@@ -90,6 +93,8 @@ class Frame:
         That it is a tensor is what is taken for granted of those anyway.
         """
         of = without_none(of)
+        if of.holds(TENSOR) and not self.is_compiled:
+            return
         if self.is_open(node) and of not in (TENSOR, UNKNOWN, ANY, NEVER):
             assert isinstance(node, ast.Name)
             self.add(("use", self.function, node.id), node, of)

@@ -88,11 +88,14 @@ def _frame(function: Definition, project: ProjectTypes, is_compiled: bool) -> Fr
     words = project.words(function)
     receiver = self_name(node) if owner is not None and "staticmethod" not in words else None
     env = Environment()
-    frame = Frame(project, function.module, function.body_scope, function, owner, receiver, env)
+    frame = Frame(
+        project, function.module, function.body_scope, function, owner, receiver, is_compiled, env
+    )
     opened = set()
     for name, (_, default) in project.parameters(function).items():
         if name == receiver and owner is not None:
-            instance = module_of(owner) if owner.is_module else instance_of(owner)
+            held = project.evidence.ask(("elements", owner), function).args
+            instance = module_of(owner, *held) if owner.is_module else instance_of(owner)
             env.types[name] = class_of(owner) if "classmethod" in words else instance
             continue
         of = project.parameter(function, name, function)

@@ -111,15 +111,14 @@ def _instance(value: ast.expr, classes: ast.expr, env: Environment, frame: Frame
     true, false = env.copy(), env.copy()
     if key is None:
         return true, false
+    true.open -= {key}  # what is done to it there says nothing of it elsewhere
     if known.is_union:
         inside = [m for m in known.members if any(_is_of(m, name) for name in names)]
         outside = [m for m in known.members if m not in inside]
         _set(true, key, union(inside) if inside else NEVER)
         _set(false, key, union(outside) if outside else NEVER)
-    elif known is UNKNOWN and len(names) == 1:
-        of = _CLASSES.get(_last(names[0]) or "")
-        if of is not None:
-            _set(true, key, of)
+    elif not any(_is_of(known, name) for name in names):
+        _set(true, key, _CLASSES.get(_last(names[0]) or "", UNKNOWN))
     return true, false
 
 

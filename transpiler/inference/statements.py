@@ -127,9 +127,7 @@ def _rounds(
     return before
 
 
-def _carried(
-    entry: Environment | None, after: Environment | None, frame: Frame
-) -> dict[str, Type]:
+def _carried(entry: Environment | None, after: Environment | None, frame: Frame) -> dict[str, Type]:
     """Note the names that are None or an int before a loop, and something else in it.
 
     Returns those whose first value is a literal that lowering makes a float or a tensor of, with

@@ -20,6 +20,7 @@ from .outside_names import outside_attribute, outside_name
 from .result import Branches
 from .return_types import return_type
 from .truth import truth_of_optional
+from .type_tests import type_test
 from .typed_literals import typed_literal
 from .unwrapped_state import unwrapped_state
 from .value_of_or import value_of_or
@@ -44,7 +45,10 @@ EXPRESSIONS: Mapping[type[ast.expr], Sequence[ExpressionHandler]] = {
         decision,
         value_of_or,  # of values, where decisions are conditions
     ],
-    ast.Call: [decision],
+    ast.Call: [
+        decision,
+        type_test,  # of values, where decisions are of what the instance holds
+    ],
     ast.Compare: [
         decision,  # in Python, where `is` between members of an Enum is right
         enum_identity,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from ..inference.types import BOOL, UNKNOWN
+from ..inference.types import BOOL, UNKNOWN, Type, join_all, without_none
 from .context import Context
 from .example import Example
 from .truth import is_repeatable, truth
@@ -27,6 +27,10 @@ EXAMPLES = [
         after="tags = [1] if x.dim() > 5 else None\n"
         "return x * len(tags if tags is not None and len(tags) > 0 else [1, 2])",
     ),
+    Example(
+        before="n = x.dim()\nwide = n and n > 3\nreturn x if wide else x + 1",
+        after=None,  # an int, or a bool
+    ),
     Example(before="return x if x.dim() > 1 and x.dim() < 3 else x + 1", after=None),
 ]
 
@@ -37,7 +41,7 @@ def value_of_or(node: ast.BoolOp, context: Context) -> str | None:
     if context.in_condition(node) or UNKNOWN in types or all(of is BOOL for of in types):
         return None
     *firsts, last = node.values
-    if not all(map(is_repeatable, firsts)):
+    if not all(map(is_repeatable, firsts)) or not _is_of_one_type(node, types):
         return None
     text = context.text(last)
     for value, of in reversed(list(zip(firsts, types, strict=False))):
@@ -49,3 +53,11 @@ def value_of_or(node: ast.BoolOp, context: Context) -> str | None:
             taken, otherwise = otherwise, taken
         text = f"{taken} if {condition} else {otherwise}"
     return text if context.is_delimited(node) else f"({text})"
+
+
+def _is_of_one_type(node: ast.BoolOp, types: list[Type]) -> bool:
+    """Whether TorchScript has a type for the result."""
+    *firsts, last = types
+    given = map(without_none, firsts) if isinstance(node.op, ast.Or) else firsts
+    of = join_all([*given, last])
+    return of.is_known and (not of.is_union or of.name == "Optional")

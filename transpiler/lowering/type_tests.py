@@ -1,0 +1,89 @@
+"""``isinstance`` with classes that TorchScript does not know.
+
+It knows numbers, strings, tensors, lists and tuples; ``dict`` only with what is in it, and nothing
+of arrays or abstract containers. The type of the value often decides the question; else the types
+that are left of a Union are named in TorchScript's terms.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from ..analysis.names import word
+from ..source.resolver import Definition, External
+from .context import Context
+from .example import Example
+
+EXAMPLES = [
+    Example(
+        before="if isinstance(x, dict):\n    return x['a']\nreturn x",
+        after="if False:\n    return x['a']\nreturn x",
+    ),
+    Example(
+        before="y = (x, x)\nif isinstance(y, (list, dict)):\n    return y[0]\nreturn y[1]",
+        after="y = (x, x)\nif False:\n    return y[0]\nreturn y[1]",
+    ),
+    Example(before="return x if isinstance(x, torch.Tensor) else x[0]", after=None),
+]
+
+_NATIVE = {
+    "int": ("int", "bool"),
+    "float": ("float",),
+    "bool": ("bool",),
+    "str": ("str",),
+    "list": ("List",),
+    "tuple": ("Tuple",),
+    "Tensor": ("Tensor",),
+    "complex": ("complex",),
+}
+"""Classes that TorchScript knows, with the types whose values are of them."""
+
+_OTHERS = {
+    "dict": ("Dict",),
+    "collections.abc.Mapping": ("Dict",),
+    "collections.abc.MutableMapping": ("Dict",),
+    "collections.abc.Sequence": ("List", "Tuple", "str"),
+    "collections.abc.Iterable": ("List", "Tuple", "str", "Dict", "Tensor"),
+    "numbers.Number": ("int", "float", "bool", "complex"),
+    "numpy.ndarray": (),
+    "Module": (),
+}
+
+
+def type_test(node: ast.Call, context: Context) -> str | None:
+    """Decide ``isinstance`` by the type of the value, or ask it in TorchScript's terms."""
+    match node:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[value, classes], keywords=[]):
+            pass
+        case _:
+            return None
+    of = context.type_of(value)
+    names = classes.elts if isinstance(classes, ast.Tuple) else [classes]
+    known = [_class_name(name, context) for name in names]
+    if not of.is_known or not of.is_spellable or None in known:
+        return None
+    if all(name in _NATIVE for name in known):
+        return None
+    kinds = {k for name in known if name is not None for k in (_NATIVE | _OTHERS)[name]}
+    inside = [member for member in of.members if member.name in kinds]
+    if len(inside) in (0, len(of.members)):
+        return str(bool(inside))
+    texts = [context.spell(member) for member in inside]
+    if None in texts:
+        return None
+    spelt = ", ".join(text for text in texts if text is not None)
+    return f"isinstance({context.text(value)}, {spelt if len(inside) == 1 else f'({spelt})'})"
+
+
+def _class_name(name: ast.expr, context: Context) -> str | None:
+    """The name of a class as the tables have it; None for one that they do not have."""
+    symbol = context.resolve(name)
+    if symbol is None and isinstance(name, ast.Name):
+        found: str | None = name.id
+    elif isinstance(symbol, External):
+        found = word(symbol) or symbol.name
+    elif isinstance(symbol, Definition):
+        found = f"{symbol.module.name.lstrip('_').replace('_abc', '.abc')}.{symbol.qualname}"
+    else:
+        found = None
+    return found if found in _NATIVE or found in _OTHERS else None
