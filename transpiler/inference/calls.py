@@ -225,7 +225,8 @@ def _named(node: ast.Call, name: str, arguments: Arguments, frame: Frame) -> Typ
     if name == "builtins.range":
         for argument in node.args:
             frame.use(argument, INT)
-    found = operators.builtin_result(name, [_listed(of) for of in arguments.positional])
+    builtin = name.removeprefix("builtins.") if name.startswith("builtins.") else ""
+    found = operators.builtin_result(builtin, [_listed(of) for of in arguments.positional])
     if found is not None and found is not UNKNOWN:
         return found
     signatures = table.function(name)

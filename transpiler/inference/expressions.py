@@ -96,10 +96,19 @@ def _subscript(node: ast.Subscript, frame: Frame) -> Type:
         frame.use(node.value, dict_of(STR, TENSOR))
     members = without_none(receiver).members if receiver.is_union else (receiver,)
     index = frame.found.types.get(node.slice, UNKNOWN)
-    is_slice, literal = isinstance(node.slice, ast.Slice), _literal_int(node.slice)
+    is_slice, literal = isinstance(node.slice, ast.Slice), _literal(node.slice)
     return join_known(
         operators.subscript(m, index, is_slice=is_slice, literal=literal) for m in members
     )
+
+
+def _literal(node: ast.expr) -> int | slice | None:
+    """The value of an index, or of a slice, that is written out."""
+    if not isinstance(node, ast.Slice):
+        return _literal_int(node)
+    bounds = [None if b is None else _literal_int(b) for b in (node.lower, node.upper, node.step)]
+    given = [b for b in (node.lower, node.upper, node.step) if b is not None]
+    return slice(*bounds) if len(given) == sum(b is not None for b in bounds) else None
 
 
 def _literal_int(node: ast.expr) -> int | None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from .context import Context
 from .decisions import decision
+from .dict_get import dict_get
 from .enum_identity import enum_identity
 from .first_values import first_value, first_values
 from .float_arguments import float_argument
@@ -48,6 +49,7 @@ EXPRESSIONS: Mapping[type[ast.expr], Sequence[ExpressionHandler]] = {
     ast.Call: [
         decision,
         type_test,  # of values, where decisions are of what the instance holds
+        dict_get,
     ],
     ast.Compare: [
         decision,  # in Python, where `is` between members of an Enum is right
