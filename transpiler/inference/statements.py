@@ -101,13 +101,24 @@ def _loop(
     """Go through a loop until nothing new is learnt of the names that it changes."""
     entry = frame.env
     after = _rounds(node, frame, start)
-    promoted = _carried(entry, after, frame)
+    is_unrolled = isinstance(node, ast.For) and _goes_through_modules(node.iter, frame)
+    promoted = {} if is_unrolled else _carried(entry, after, frame)
     if promoted and entry is not None:
         entry.types.update(promoted)
         frame.env = entry
         after = _rounds(node, frame, start)
     frame.env = after
     run_block(node.orelse, frame)
+
+
+def _goes_through_modules(iterable: ast.expr, frame: Frame) -> bool:
+    """Whether TorchScript unrolls a loop, so that each round has types of its own."""
+    match iterable:
+        case ast.Call(func=ast.Name(id="enumerate" | "zip" | "reversed"), args=args):
+            return any(_goes_through_modules(argument, frame) for argument in args)
+        case ast.Call(func=ast.Attribute(value=value, attr="items" | "values" | "children")):
+            return frame.found.types.get(value, UNKNOWN).name == "Module"
+    return frame.found.types.get(iterable, UNKNOWN).name == "Module"
 
 
 def _rounds(

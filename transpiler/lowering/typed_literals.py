@@ -37,6 +37,12 @@ EXAMPLES = [
         before="scale = 1\nfor row in x:\n    scale *= 0.5\nreturn x * scale",
         after="scale = 1.0\nfor row in x:\n    scale *= 0.5\nreturn x * scale",
     ),
+    Example(  # a loop over modules is unrolled, and each round has types of its own
+        init="self.layers = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])",
+        before="y = None\nfor layer in self.layers:\n    y = layer(x) if y is None else y + 1\n"
+        "return y",
+        after=None,
+    ),
     Example(before="n = 0\nfor row in x:\n    n += row.dim()\nreturn x * n", after=None),
     Example(
         before="total = None\nfor row in x:\n    total = row if total is None else total + row\n"
