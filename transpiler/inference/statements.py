@@ -117,8 +117,9 @@ def _goes_through_modules(iterable: ast.expr, frame: Frame) -> bool:
         case ast.Call(func=ast.Name(id="enumerate" | "zip" | "reversed"), args=args):
             return any(_goes_through_modules(argument, frame) for argument in args)
         case ast.Call(func=ast.Attribute(value=value, attr="items" | "values" | "children")):
-            return frame.found.types.get(value, UNKNOWN).name == "Module"
-    return frame.found.types.get(iterable, UNKNOWN).name == "Module"
+            iterable = value
+    of = frame.found.types.get(iterable, UNKNOWN)
+    return any(member.name == "Module" for member in of.members)
 
 
 def _rounds(

@@ -38,7 +38,7 @@ EXAMPLES = [
         after="scale = 1.0\nfor row in x:\n    scale *= 0.5\nreturn x * scale",
     ),
     Example(  # a loop over modules is unrolled, and each round has types of its own
-        init="self.layers = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])",
+        init="self.layers = nn.ModuleList([nn.ReLU(), nn.Tanh()])",
         before="y = None\nfor layer in self.layers:\n    y = layer(x) if y is None else y + 1\n"
         "return y",
         after=None,
