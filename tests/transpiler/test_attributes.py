@@ -218,9 +218,9 @@ def test_the_manifest_says_where_each_type_came_from() -> None:
     source = net("self.a = 3\nself.b = c\nself.d = []", parameters=", c: float")
     source = source.replace("return x, self.a", "return x, self.a, self.b, self.d")
     assert classes(source)["Net"].attributes == {
-        "a": {"type": "int", "origin": "literal"},
-        "b": {"type": "float", "origin": "annotation of parameter c"},
-        "d": {"type": "", "origin": "left to TorchScript"},
+        "a": {"type": "int", "origin": "literal", "source": "inferred"},
+        "b": {"type": "float", "origin": "annotation of parameter c", "source": "declared"},
+        "d": {"type": "", "origin": "left to TorchScript", "source": "torch"},
     }
 
 

@@ -60,6 +60,7 @@ def test_new_lines_end_as_those_of_the_file(newline: str) -> None:
         "from torch import nn",
         "class Net(ScriptModule):",
         '\t__constants__ = ["a"]',
+        "",
         "\t@script_method",
         "\tdef forward(self): pass",
         "",

@@ -60,7 +60,8 @@ def test_hand_written_script_methods_are_entry_points() -> None:
 
 
 def test_the_type_that_the_source_gives_an_attribute() -> None:
-    assert classes(LEGACY)["Old"].attributes["xs"] == {"type": "List[int]", "origin": "Attribute"}
+    found = classes(LEGACY)["Old"].attributes["xs"]
+    assert found == {"type": "List[int]", "origin": "Attribute", "source": "declared"}
 
 
 def test_names_that_were_imported_from_torch_keep_their_meaning() -> None:
