@@ -67,11 +67,11 @@ def test_what_stands_around_a_changed_expression_is_kept() -> None:
             def __init__(self):
                 super().__init__()
                 self.mode = Mode.A
-            def forward(self, x, y):
+            def forward(self, x, z):
                 if (  # why
                     self.mode   is not
                     Mode.A  # ä
-                ): x = x ; y = [ (y) if self.mode is  Mode.A else x, ] ; x = y[ 0 ]  # end
+                ): x = x ; y = [ (z) if self.mode is  Mode.A else x, ] ; x = y[ 0 ]  # end
                 while not(self.mode is Mode.A): return x
                 self.mode = Mode.A
                 return  x
@@ -80,7 +80,7 @@ def test_what_stands_around_a_changed_expression_is_kept() -> None:
         "        if (  # why\n"
         "            self.mode   !=\n"
         "            Mode.A  # ä\n"
-        "        ): x = x ; y = [ (y) if self.mode ==  Mode.A else x, ] ; x = y[ 0 ]  # end\n"
+        "        ): x = x ; y = [ (z) if self.mode ==  Mode.A else x, ] ; x = y[ 0 ]  # end\n"
         "        while not(self.mode == Mode.A): return x\n"
         "        self.mode = Mode.A\n"
         "        return  x\n"

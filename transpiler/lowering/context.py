@@ -126,6 +126,15 @@ class Context:
         self.result.names_module = True
         return self._names.own_module()
 
+    def free_name(self, name: str) -> str:
+        """A name like this one that the function sees nowhere."""
+        taken = {n for scope in self.module.scope.walk() for n in scope.bindings}
+        taken.update(self.result.renamed.values())
+        count = 2
+        while f"{name}_{count}" in taken:
+            count += 1
+        return f"{name}_{count}"
+
     def spell(self, of: Type) -> str | None:
         """How a type is written in the function; None when the names that it takes are taken."""
         found = self._names.spelled(of, self.scope)

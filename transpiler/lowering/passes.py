@@ -20,6 +20,7 @@ from .matches import match_as_if
 from .outside_names import outside_attribute, outside_name
 from .result import Branches
 from .return_types import return_type
+from .split_names import split_name, split_names
 from .truth import truth_of_optional
 from .type_tests import type_test
 from .typed_literals import typed_literal
@@ -57,7 +58,11 @@ EXPRESSIONS: Mapping[type[ast.expr], Sequence[ExpressionHandler]] = {
     ],
     ast.BinOp: [decision],
     ast.IfExp: [decision],
-    ast.Name: [decision, outside_name],
+    ast.Name: [
+        decision,
+        outside_name,
+        split_name,
+    ],
     ast.Subscript: [decision],
 }
 
@@ -73,4 +78,4 @@ CONVERSIONS: Sequence[ConversionHandler] = (
     float_argument,
 )
 
-FUNCTIONS: Sequence[FunctionHandler] = (first_values, return_type)
+FUNCTIONS: Sequence[FunctionHandler] = (first_values, split_names, return_type)

@@ -55,6 +55,9 @@ class Lowered:
     names: dict[tuple[str, str], None] = field(default_factory=dict)
     """Pairs of module and name that they import: ``("typing", "List")``."""
 
+    renamed: dict[ast.Name, str] = field(default_factory=dict)
+    """Names that are called otherwise."""
+
     skipped: set[str] = field(default_factory=set)
     """Names that some ways do not bind, and that get no first value."""
 

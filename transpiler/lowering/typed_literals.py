@@ -59,23 +59,25 @@ _DEFAULTS = (list_of(TENSOR), dict_of(STR, TENSOR))
 def typed_literal(node: ast.Assign, context: Context) -> str | None:
     """Annotate a name with what it is going to hold, or give it a first value of that kind."""
     match node:
-        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=int(number))):
+        case ast.Assign(targets=[ast.Name() as name], value=ast.Constant(value=int(number))):
             return None if number is True or number is False else _number(name, number, context)
-        case ast.Assign(targets=[ast.Name(id=name)], value=value):
-            of = _held(value, name, context)
+        case ast.Assign(targets=[ast.Name() as name], value=value):
+            of = _held(value, name.id, context)
             if of is None or not of.is_known or not of.is_spellable or of in _DEFAULTS:
                 return None
             spelt = context.spell(of)
-            return None if spelt is None else f"{name}: {spelt} = {context.text(value)}"
+            if spelt is None:
+                return None
+            return f"{context.text(name)}: {spelt} = {context.text(value)}"
     return None
 
 
-def _number(name: str, number: int, context: Context) -> str | None:
-    others = set(context.facts.carried.get(name, NEVER).members) - {INT}
+def _number(name: ast.Name, number: int, context: Context) -> str | None:
+    others = set(context.facts.carried.get(name.id, NEVER).members) - {INT}
     if others == {FLOAT}:
-        return f"{name} = {number}.0"
+        return f"{context.text(name)} = {number}.0"
     torch = context.imported("torch") if others == {TENSOR} else None
-    return None if torch is None else f"{name} = {torch}.tensor({number})"
+    return None if torch is None else f"{context.text(name)} = {torch}.tensor({number})"
 
 
 def _held(value: ast.expr, name: str, context: Context) -> Type | None:

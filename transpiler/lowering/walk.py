@@ -23,7 +23,7 @@ from .tree import Tree
 _HEADERS = {
     ast.If: ("test",),
     ast.While: ("test",),
-    ast.For: ("iter",),
+    ast.For: ("target", "iter"),
     ast.Match: ("subject",),
 }
 
