@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import dedent
 
 import pytest
-from twins import classes, rewritten
+from twins import classes, rewritten, twin_of
 
 HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
 
@@ -222,3 +222,61 @@ def test_attributes_that_compiled_code_fills() -> None:
     assert "self.last = Attribute(None, Optional[torch.Tensor])" in text
     assert "self.total = Attribute(0, float)" in text
     assert "self.width = None" in text
+
+
+def findings(source: str) -> list[str]:
+    """What is said of the types of a source."""
+    twin = twin_of({"net.py": HEAD + dedent(source)})
+    found = [*twin.diagnostics, *(d for record in twin.classes for d in record.diagnostics)]
+    return [f"{d.code} {d.message}" for d in found]
+
+
+def test_values_that_contradict_each_other_are_told_with_both_places() -> None:
+    source = """
+        class Net(nn.Module):
+            def helper(self, x, n):
+                return x
+            def forward(self, x):
+                y = self.helper(x, "a")
+                return y + self.helper(x, [1])
+        """
+    assert findings(source) == [
+        "JT203 n of helper is given str at net.py:9, List[int] at net.py:10"
+    ]
+
+
+def test_values_that_contradict_a_declaration_are_told() -> None:
+    source = """
+        class Net(nn.Module):
+            def helper(self, xs: torch.Tensor):
+                return xs[0]
+            def forward(self, x):
+                return self.helper([x, x])
+        """
+    message = "JT202 xs of helper is declared Tensor, and given List[Tensor] at net.py:9"
+    assert findings(source) == [message]
+
+
+def test_a_wrong_return_type_is_put_right_and_told() -> None:
+    source = """
+        class Net(nn.Module):
+            def forward(self, x) -> torch.Tensor:
+                return x, x.size(0)
+        """
+    assert signature(source, "forward").endswith(") -> tuple[torch.Tensor, int]:")
+    message = "JT202 forward is declared to return Tensor, and returns Tuple[Tensor, int]"
+    assert findings(source) == [message]
+
+
+def test_a_function_that_tells_types_apart_takes_them_all() -> None:
+    source = """
+        class Net(nn.Module):
+            def scaled(self, x, by):
+                if isinstance(by, int):
+                    return x[:by]
+                return x * by
+            def forward(self, x):
+                return self.scaled(x, 2) + self.scaled(x, x)
+        """
+    assert "by: Union[int, torch.Tensor]" in signature(source, "scaled")
+    assert findings(source) == []

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..source.project import Module
 from ..source.resolver import Definition
 from ..source.scopes import FunctionNode
 from ..source.walk import walk
 from .annotations import AnnotationReader
 from .literals import literal_type
-from .types import FLOAT, INT, NONE, TENSOR, Type, optional, union, without_none
+from .types import FLOAT, INT, NONE, TENSOR, Type, optional, union
 
 if TYPE_CHECKING:
     from .project_types import ProjectTypes
@@ -79,7 +78,10 @@ def _told(
 ) -> Type | None:
     """The type of a parameter without an annotation; None for what TorchScript assumes itself."""
     assert isinstance(function.node, FunctionNode)
-    of = annotated(project.parameter(function, name, None))
+    given = project.parameter(function, name, None)
+    of = annotated(given)
+    if of is None and _is_told_apart(function.node, name):
+        of = given if given.is_known and given.is_spellable else None
     if default is NONE and of is None:
         # A function, or a module, is no tensor; what is called is one of these.
         return None if _is_called(function.node, name) else optional(TENSOR)
@@ -96,41 +98,6 @@ def annotated(of: Type) -> Type | None:
     if of.name == "Union":
         return None
     return of if of.is_known and of.is_spellable and of is not NONE else None
-
-
-def contradictions(
-    function: Definition, project: ProjectTypes
-) -> Iterator[tuple[str, Place, Place]]:
-    """Parameters that nothing declares and that calls give values of types that do not join.
-
-    Each with two of the places, the first of each kind.
-    """
-    assert isinstance(function.node, FunctionNode)
-    for parameter, _ in parameters(function.node):
-        of = project.parameter(function, parameter.arg, None)
-        if parameter.annotation is not None or annotated(without_none(of)) is not None:
-            continue
-        first: dict[Type, Place] = {}
-        for caller, node, given in project.evidence.places(("parameter", function, parameter.arg)):
-            if annotated(given) is not None and not given.is_union:
-                first.setdefault(given, Place(caller.module, getattr(node, "lineno", 0), given))
-        if len(first) > 1:
-            one, other, *_ = first.values()
-            yield parameter.arg, one, other
-
-
-@dataclass(frozen=True)
-class Place:
-    """A place that shows a type."""
-
-    module: Module
-    line: int
-    type: Type
-
-    @property
-    def at(self) -> str:
-        """File and line."""
-        return f"{self.module.file or self.module.name}:{self.line}"
 
 
 def _known(
@@ -162,6 +129,19 @@ def _is_called(function: FunctionNode, name: str) -> bool:
     return any(
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
         for node in walk(function)
+    )
+
+
+def _is_told_apart(function: FunctionNode, name: str) -> bool:
+    """Whether the function asks of what type a parameter is, as TorchScript wants it of a Union."""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "isinstance"
+        and bool(node.args)
+        and isinstance(node.args[0], ast.Name)
+        and node.args[0].id == name
+        for node in ast.walk(function)
     )
 
 

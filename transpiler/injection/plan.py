@@ -22,8 +22,9 @@ from ..analysis.reach import Kind, Reach, Reached
 from ..analysis.uses import receiver_of
 from ..diagnostics import Code, Diagnostic
 from ..inference.attributes import AttributeTypes
+from ..inference.contradictions import contradicted, contradicting
 from ..inference.frame import FunctionTypes
-from ..inference.parameters import annotated, contradictions, missing_annotations
+from ..inference.parameters import annotated, missing_annotations
 from ..inference.project_types import ProjectTypes
 from ..inference.types import Type
 from ..lowering.tree import Tree
@@ -260,16 +261,22 @@ class Plan:
             plan.parameters.setdefault(number, {}).update(spelt)
 
     def _contradictions(self, reached: Reached) -> None:
-        function, told = reached.definition, self.findings.setdefault(reached.owner, [])
-        for name, one, other in contradictions(function, self.project):
-            file = function.module.file
-            assert file is not None
-            places = f"{one.type} at {one.at}, {other.type} at {other.at}"
-            message = f"{name} of {reached.name} is given {places}"
+        """Tell of parameters that are given what does not go together."""
+        function, name = reached.definition, reached.name
+        for parameter, one, other in contradicting(function, self.project):
+            message = f"{parameter} of {name} is given {one}, {other}"
             hint = "TorchScript takes it for a tensor; annotate it, or write two functions"
-            found = Diagnostic(file, reached.node.lineno, Code.CONTRADICTING.id, message, hint)
-            if found not in told:
-                told.append(found)
+            self._tell(reached, Code.CONTRADICTING, message, hint)
+        for parameter, declared, given in contradicted(function, self.project):
+            message = f"{parameter} of {name} is declared {declared}, and given {given}"
+            self._tell(reached, Code.CONTRADICTED, message, "declare what it is given")
+
+    def _tell(self, reached: Reached, code: Code, message: str, hint: str) -> None:
+        file, told = reached.definition.module.file, self.findings.setdefault(reached.owner, [])
+        assert file is not None
+        found = Diagnostic(file, reached.node.lineno, code.id, message, hint)
+        if found not in told:
+            told.append(found)
 
     def _decorators(self, function: Definition, *, compiled: bool) -> None:
         """Mark a function as the policy says, and as compiled.
