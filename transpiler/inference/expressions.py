@@ -65,6 +65,8 @@ def _name(node: ast.Name, frame: Frame) -> Type:
                 frame.found.unset[node] = None
             else:
                 frame.found.unset.pop(node, None)
+            if known is INT and isinstance(node.ctx, ast.Load):
+                frame.found.read.update(dict.fromkeys(env.origins.get(node.id, ())))
             return known
     return global_type(node.id, frame)
 

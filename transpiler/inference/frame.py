@@ -10,7 +10,7 @@ from ..analysis.classes import ClassInfo
 from ..source.project import Module
 from ..source.resolver import Definition
 from ..source.scopes import Scope
-from .environment import Environment
+from .environment import Environment, Origins
 from .types import ANY, NEVER, TENSOR, UNKNOWN, Type, join, without_none
 
 if TYPE_CHECKING:
@@ -40,7 +40,16 @@ class FunctionTypes:
     """Literals of lists and dicts, with what is put into them in the course of the function."""
 
     carried: dict[str, Type] = field(default_factory=dict)
-    """Names that are None or an int before a loop and something else in it: both together."""
+    """Names that are None before a loop and something else in it: both together."""
+
+    promoted: dict[ast.AST, Type] = field(default_factory=dict)
+    """Ints that are the first values of what a loop makes floats or tensors of, with that type."""
+
+    read: dict[ast.AST, None] = field(default_factory=dict)
+    """Ints that are read as what they are, by the name that they are assigned to."""
+
+    augmented: dict[ast.AugAssign, Origins] = field(default_factory=dict)
+    """The literals that ``n += x`` may add to."""
 
     unset: dict[ast.Name, None] = field(default_factory=dict)
     """Uses of names that some way to them does not bind."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from ..analysis.liveness import decided
 from ..analysis.names import word
@@ -12,6 +12,7 @@ from .environment import Environment, joined
 from .expressions import binary, bind_target, evaluate, symbol_of
 from .frame import Frame
 from .narrowing import narrowed
+from .promotion import is_promotable
 from .types import FLOAT, INT, NONE, TENSOR, UNKNOWN, Type, join
 
 _ROUNDS = 4
@@ -32,6 +33,8 @@ def _assign(node: ast.Assign, frame: Frame) -> None:
     of = evaluate(node.value, frame)
     frame.found.assigned[node] = of
     origins = _origins(node.value, frame)
+    if of is INT and len(node.targets) > 1:
+        origins = frozenset()  # the others are ints
     for target in node.targets:
         bind_target(target, of, frame, node.value, origins)
 
@@ -41,7 +44,7 @@ def _origins(value: ast.expr, frame: Frame) -> frozenset[ast.AST]:
     match value:
         case ast.List() | ast.Dict() | ast.Call(func=ast.Name(id="list" | "dict"), args=[]):
             return frozenset({value})
-        case ast.Constant(value=int()):
+        case ast.Constant(value=int(number)) if not isinstance(number, bool):
             return frozenset({value})
         case ast.Name(id=name) if frame.env is not None:
             return frame.env.origins.get(name, frozenset())
@@ -69,6 +72,7 @@ def _augmented(node: ast.AugAssign, frame: Frame) -> None:
     origins: frozenset[ast.AST] = frozenset()
     if isinstance(target, ast.Name) and frame.env is not None:
         origins = frame.env.origins.get(target.id, frozenset())
+        frame.found.augmented[node] = origins
     bind_target(target, of, frame, None, origins)
 
 
@@ -99,14 +103,20 @@ def _loop(
     node: ast.For | ast.AsyncFor | ast.While, frame: Frame, start: Callable[[], None]
 ) -> None:
     """Go through a loop until nothing new is learnt of the names that it changes."""
-    entry = frame.env
+    entry, read = frame.env, frozenset(frame.found.read)
     after = _rounds(node, frame, start)
     is_unrolled = isinstance(node, ast.For) and _goes_through_modules(node.iter, frame)
-    promoted = {} if is_unrolled else _carried(entry, after, frame)
-    if promoted and entry is not None:
-        entry.types.update(promoted)
-        frame.env = entry
-        after = _rounds(node, frame, start)
+    if entry is not None and after is not None and not is_unrolled:
+        _note_carried(entry, after, frame)
+        promoted = {
+            name: of
+            for name, of in _becoming(entry, after)
+            if read.isdisjoint(entry.origins[name]) and is_promotable(name, of, node, frame)
+        }
+        if promoted:
+            _promote(promoted, entry, frame)
+            frame.env = entry
+            after = _rounds(node, frame, start)
     frame.env = after
     run_block(node.orelse, frame)
 
@@ -139,24 +149,30 @@ def _rounds(
     return before
 
 
-def _carried(entry: Environment | None, after: Environment | None, frame: Frame) -> dict[str, Type]:
-    """Note the names that are None or an int before a loop, and something else in it.
-
-    Returns those whose first value is a literal that lowering makes a float or a tensor of, with
-    what they are then from the start.
-    """
-    promoted: dict[str, Type] = {}
-    if entry is None or after is None:
-        return promoted
+def _note_carried(entry: Environment, after: Environment, frame: Frame) -> None:
+    """Note the names that are None before a loop, and something else in it."""
     for name, of in entry.types.items():
         now = after.types.get(name)
-        if of not in (NONE, INT) or now is None or now is of:
-            continue
-        frame.found.carried[name] = now
-        others = [member for member in now.members if member is not INT]
+        if of is NONE and now is not None and now is not of:
+            frame.found.carried[name] = now
+
+
+def _becoming(entry: Environment, after: Environment) -> Iterator[tuple[str, Type]]:
+    """The names that are literal ints before a loop and of one other type in it, with that."""
+    for name, of in entry.types.items():
+        others = [m for m in after.types.get(name, of).members if m is not INT]
         if of is INT and others in ([FLOAT], [TENSOR]) and entry.origins.get(name):
-            promoted[name] = others[0]
-    return promoted
+            yield name, others[0]
+
+
+def _promote(promoted: dict[str, Type], entry: Environment, frame: Frame) -> None:
+    """Take names for what they become from the start; lowering makes that of their literals."""
+    found = frame.found
+    for name, of in promoted.items():
+        entry.types[name] = of
+        for literal in entry.origins[name]:
+            found.promoted[literal] = of
+            found.read.pop(literal, None)  # what the loop reads is no longer an int
 
 
 def _for(node: ast.For, frame: Frame) -> None:

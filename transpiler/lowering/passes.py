@@ -23,7 +23,7 @@ from .return_types import return_type
 from .split_names import split_name, split_names
 from .truth import truth_of_optional
 from .type_tests import type_test
-from .typed_literals import typed_literal
+from .typed_literals import augmented, typed_literal
 from .unwrapped_state import unwrapped_state
 from .value_of_or import value_of_or
 
@@ -68,6 +68,7 @@ EXPRESSIONS: Mapping[type[ast.expr], Sequence[ExpressionHandler]] = {
 
 STATEMENTS: Mapping[type[ast.stmt], Sequence[StatementHandler]] = {
     ast.Assign: [typed_literal],
+    ast.AugAssign: [augmented],
     ast.Match: [match_as_if],
 }
 

@@ -1,18 +1,21 @@
 """``isinstance`` with classes that TorchScript does not know.
 
 It knows numbers, strings, tensors, lists and tuples; ``dict`` only with what is in it, and nothing
-of arrays or abstract containers. The type of the value often decides the question; else the types
-that are left of a Union are named in TorchScript's terms.
+of arrays or abstract containers; and a bool is no int to it. The type of the value often decides
+the question; else the types that are left of a Union are named in TorchScript's terms.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from ..analysis.names import word
+from ..inference.types import BOOL, Type
 from ..source.resolver import Definition, External
 from .context import Context
 from .example import Example
+from .truth import is_repeatable
 
 EXAMPLES = [
     Example(
@@ -22,6 +25,15 @@ EXAMPLES = [
     Example(
         before="y = (x, x)\nif isinstance(y, (list, dict)):\n    return y[0]\nreturn y[1]",
         after="y = (x, x)\nif False:\n    return y[0]\nreturn y[1]",
+    ),
+    Example(
+        before="wide = x.dim() > 1\nreturn x * 2 if isinstance(wide, int) else x",
+        after="wide = x.dim() > 1\nreturn x * 2 if True else x",
+    ),
+    Example(  # what is asked may do something
+        body="def grown(self, y: list[torch.Tensor]):\n    y.append(y[0])\n    return y",
+        before="y = [x]\nif isinstance(self.grown(y), list | dict):\n    return x * len(y)\nreturn x",
+        after=None,
     ),
     Example(before="return x if isinstance(x, torch.Tensor) else x[0]", after=None),
 ]
@@ -62,17 +74,22 @@ def type_test(node: ast.Call, context: Context) -> str | None:
     known = [_class_name(name, context) for name in names]
     if not of.is_known or not of.is_spellable or None in known:
         return None
-    if all(name in _NATIVE for name in known):
+    if all(name in _NATIVE for name in known) and not _is_bool_for_int(of, known):
         return None
     kinds = {k for name in known if name is not None for k in (_NATIVE | _OTHERS)[name]}
     inside = [member for member in of.members if member.name in kinds]
     if len(inside) in (0, len(of.members)):
-        return str(bool(inside))
+        return str(bool(inside)) if is_repeatable(value) else None
     texts = [context.spell(member) for member in inside]
     if None in texts:
         return None
     spelt = ", ".join(text for text in texts if text is not None)
     return f"isinstance({context.text(value)}, {spelt if len(inside) == 1 else f'({spelt})'})"
+
+
+def _is_bool_for_int(of: Type, names: Sequence[str | None]) -> bool:
+    """Whether it is asked if a bool is an int, which TorchScript denies."""
+    return BOOL in of.members and "int" in names and "bool" not in names
 
 
 def _class_name(name: ast.expr, context: Context) -> str | None:

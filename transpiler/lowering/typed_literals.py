@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import ast
 
-from ..inference.types import FLOAT, INT, NEVER, NONE, STR, TENSOR, Type, dict_of, list_of
+from ..inference.expressions import symbol_of
+from ..inference.types import FLOAT, NEVER, NONE, STR, TENSOR, Type, dict_of, list_of
 from .context import Context
 from .example import Example
 
@@ -32,6 +33,26 @@ EXAMPLES = [
     Example(
         before="total = 0\nfor row in x:\n    total = total + row\nreturn total",
         after="total = torch.tensor(0)\nfor row in x:\n    total = total + row\nreturn total",
+    ),
+    Example(
+        before="total = 0\nfor row in x:\n    total += row if row.dim() > 1 else -row\n"
+        "return total",
+        after="total = torch.tensor(0)\nfor row in x:\n"
+        "    total = total + (row if row.dim() > 1 else -row)\nreturn total",
+    ),
+    Example(  # what is kept of it on the way would be changed, or not changed, with it
+        before="total, kept = x.sum(), []\nn = 0\nfor row in x:\n    n += row\n"
+        "    kept.append(n)\nreturn torch.stack(kept)",
+        after=None,
+    ),
+    Example(  # read as an int, or asked for what it is
+        before="n = 0\ny = x[n]\nfor row in x:\n    n = n + 0.5\nreturn y * n",
+        after=None,
+    ),
+    Example(
+        before="n = 0\nfor row in x:\n    n = row.sum() if isinstance(n, int) else n + row.sum()\n"
+        "return x",
+        after=None,
     ),
     Example(
         before="scale = 1\nfor row in x:\n    scale *= 0.5\nreturn x * scale",
@@ -59,8 +80,8 @@ _DEFAULTS = (list_of(TENSOR), dict_of(STR, TENSOR))
 def typed_literal(node: ast.Assign, context: Context) -> str | None:
     """Annotate a name with what it is going to hold, or give it a first value of that kind."""
     match node:
-        case ast.Assign(targets=[ast.Name() as name], value=ast.Constant(value=int(number))):
-            return None if number is True or number is False else _number(name, number, context)
+        case ast.Assign(targets=[ast.Name() as name], value=ast.Constant(value=int(n)) as value):
+            return _number(name, n, context.facts.promoted.get(value), context)
         case ast.Assign(targets=[ast.Name() as name], value=value):
             of = _held(value, name.id, context)
             if of is None or not of.is_known or not of.is_spellable or of in _DEFAULTS:
@@ -72,12 +93,22 @@ def typed_literal(node: ast.Assign, context: Context) -> str | None:
     return None
 
 
-def _number(name: ast.Name, number: int, context: Context) -> str | None:
-    others = set(context.facts.carried.get(name.id, NEVER).members) - {INT}
-    if others == {FLOAT}:
+def _number(name: ast.Name, number: int, of: Type | None, context: Context) -> str | None:
+    if of is FLOAT:
         return f"{context.text(name)} = {number}.0"
-    torch = context.imported("torch") if others == {TENSOR} else None
+    torch = context.imported("torch") if of is TENSOR else None
     return None if torch is None else f"{context.text(name)} = {torch}.tensor({number})"
+
+
+def augmented(node: ast.AugAssign, context: Context) -> str | None:
+    """Add to what has become a tensor as one adds to an int: the sum is a new object."""
+    literals = context.facts.augmented.get(node, frozenset())
+    if not any(context.facts.promoted.get(literal) is TENSOR for literal in literals):
+        return None
+    name, value = context.text(node.target), context.text(node.value)
+    is_atom = isinstance(node.value, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
+    operand = value if is_atom or isinstance(node.value, ast.Constant) else f"({value})"
+    return f"{name} = {name} {symbol_of(node.op)} {operand}"
 
 
 def _held(value: ast.expr, name: str, context: Context) -> Type | None:
