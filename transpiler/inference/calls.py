@@ -219,6 +219,8 @@ def _named(node: ast.Call, name: str, arguments: Arguments, frame: Frame) -> Typ
         case "torch.jit.annotate" | "torch.jit._unwrap_optional" | "jit_runtime.unwrap":
             return _annotated(node, last, arguments, frame)
         case "builtins.isinstance" | "builtins.hasattr" | "builtins.callable":
+            if node.args and frame.is_open(node.args[0]):
+                frame.found.assumed[node.args[0]] = None
             return BOOL
         case "functools.partial" if len(arguments.positional) == 1:
             return arguments.positional[0]  # calling it calls that

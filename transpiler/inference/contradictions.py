@@ -10,7 +10,7 @@ from ..source.resolver import Definition
 from ..source.scopes import FunctionNode
 from .parameters import annotated, missing_annotations, parameters
 from .project_types import ProjectTypes
-from .types import NUMBERS, TENSOR, Type, is_subtype
+from .types import Type, differs
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def contradicted(function: Definition, project: ProjectTypes) -> Iterator[tuple[
         if declared is None or declared.is_union:
             continue
         for given in _given(function, parameter.arg, project):
-            if not _may_be(given.type, declared):
+            if differs(given.type, declared):
                 yield parameter.arg, declared, given
                 break
 
@@ -63,12 +63,3 @@ def _given(function: Definition, name: str, project: ProjectTypes) -> Iterator[G
     for caller, node, of in project.evidence.places(("parameter", function, name)):
         if annotated(of) is not None and not of.is_union:
             yield Given(caller.module, getattr(node, "lineno", 0), of)
-
-
-def _may_be(of: Type, declared: Type) -> bool:
-    """Whether TorchScript takes or converts it, or may be of another mind than inference."""
-    if is_subtype(of, declared) or (of in NUMBERS and declared in NUMBERS):
-        return True
-    if of is TENSOR:
-        return declared in NUMBERS  # of a tensor with one element
-    return (of.name, declared.name) in (("Tuple", "List"), ("Tuple", "Tuple"), ("List", "List"))

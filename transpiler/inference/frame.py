@@ -54,6 +54,9 @@ class FunctionTypes:
     unset: dict[ast.Name, None] = field(default_factory=dict)
     """Uses of names that some way to them does not bind."""
 
+    assumed: dict[ast.expr, None] = field(default_factory=dict)
+    """What ``isinstance`` asks about, where nothing but TorchScript says that it is a tensor."""
+
     assigned: dict[ast.stmt, Type] = field(default_factory=dict)
     """Assignments to one name, with the type of the value."""
 

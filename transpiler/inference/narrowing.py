@@ -117,7 +117,9 @@ def _instance(value: ast.expr, classes: ast.expr, env: Environment, frame: Frame
         outside = [m for m in known.members if m not in inside]
         _set(true, key, union(inside) if inside else NEVER)
         _set(false, key, union(outside) if outside else NEVER)
-    elif not any(_is_of(known, name) for name in names):
+    elif any(_is_of(known, name) for name in names):
+        return true, None if frame.is_compiled else false  # TorchScript goes by the type too
+    else:
         _set(true, key, _CLASSES.get(_last(names[0]) or "", UNKNOWN))
     return true, false
 

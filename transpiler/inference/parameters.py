@@ -47,6 +47,40 @@ def parameters(function: FunctionNode) -> Iterator[tuple[ast.arg, ast.expr | Non
     yield from zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
 
 
+def declared_annotations(function: Definition) -> dict[str, ast.expr]:
+    """What a function declares of its parameters, and of its result under ``return``.
+
+    Annotations, and type comments (PEP 484) in their place.
+    """
+    node = function.node
+    assert isinstance(node, FunctionNode)
+    found: dict[str, ast.expr] = {}
+    declared = [(p.arg, p.annotation or _parsed(p.type_comment)) for p, _ in parameters(node)]
+    signature = _signature(node.type_comment)
+    if signature is not None:
+        names = [name for name, _ in declared]
+        found.update(zip(reversed(names), reversed(signature.argtypes), strict=False))  # no self
+        found["return"] = signature.returns
+    found.update({name: of for name, of in declared if of is not None})
+    if node.returns is not None:
+        found["return"] = node.returns
+    return found
+
+
+def _signature(comment: str | None) -> ast.FunctionType | None:
+    try:
+        return ast.parse(comment, mode="func_type") if comment is not None else None
+    except SyntaxError:
+        return None
+
+
+def _parsed(comment: str | None) -> ast.expr | None:
+    try:
+        return ast.parse(comment, mode="eval").body if comment is not None else None
+    except SyntaxError:
+        return None
+
+
 def missing_annotations(function: Definition, project: ProjectTypes) -> dict[str, Type]:
     """Types to write into the signature of a compiled function.
 

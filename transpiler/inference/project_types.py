@@ -20,7 +20,7 @@ from .evidence import Evidence
 from .literals import literal_type
 from .members import dotted, of_symbol
 from .operators import Operators
-from .parameters import parameters
+from .parameters import declared_annotations, parameters
 from .types import NEVER, NONE, TENSOR, UNKNOWN, Type, join, join_all, name_of, optional
 
 
@@ -49,6 +49,7 @@ class ProjectTypes:
         self.below: Mapping[ClassInfo, list[ClassInfo]] = _with_subclasses(classes)
         self.words = cache(self._words)
         self.parameters = cache(_parameters)
+        self.annotations = cache(declared_annotations)
         self.declared_parameter = cache(self._declared_parameter)
         self.declared_return = cache(self._declared_return)
         self.declared_attribute = cache(self._declared_attribute)
@@ -182,14 +183,15 @@ class ProjectTypes:
 
     def _declared_parameter(self, function: Definition, name: str) -> Type | None:
         found = self.parameters(function).get(name)
-        if found is None or found[0].annotation is None:
+        annotation = self.annotations(function).get(name)
+        if found is None or annotation is None:
             return None
-        of = self.reader(function.scope, function.module).type(found[0].annotation)
+        of = self.reader(function.scope, function.module).type(annotation)
         default = literal_type(found[1]) if found[1] is not None else None
         return optional(of) if of is not None and default is NONE else of
 
     def _declared_return(self, function: Definition) -> Type | None:
-        annotation = function.node.returns if isinstance(function.node, FunctionNode) else None
+        annotation = self.annotations(function).get("return")
         if annotation is None:
             return None
         return self.reader(function.scope, function.module).type(annotation)

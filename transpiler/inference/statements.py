@@ -77,11 +77,11 @@ def _augmented(node: ast.AugAssign, frame: Frame) -> None:
 
 
 def _if(node: ast.If, frame: Frame) -> None:
+    evaluate(node.test, frame)
     value = decided(node.test, lambda name: _is_scripting(name, frame))
     if value is not None:
         run_block(node.body if value else node.orelse, frame)
         return
-    evaluate(node.test, frame)
     true, false = narrowed(node.test, frame)
     frame.env = true
     run_block(node.body, frame)

@@ -275,6 +275,30 @@ def is_subtype(a: Type, b: Type) -> bool:
     return a.name == "Module"
 
 
+def differs(a: Type, b: Type) -> bool:
+    """Whether plainly no value of the one type is one of the other, conversions included.
+
+    Of a union some member may be meant, of numbers one may stand for another, and a tensor for a
+    number.
+    """
+    if a in _ANYTHING or b in _ANYTHING:
+        return False
+    if a.is_union or b.is_union:
+        return all(differs(x, y) for x in a.members for y in b.members)
+    if a in NUMBERS and b in (*NUMBERS, TENSOR):
+        return b is TENSOR
+    if a.name in ("Tuple", "List") and b.name in ("Tuple", "List"):
+        if a.name == b.name == "Tuple" and ELLIPSIS not in (*a.args, *b.args):
+            return len(a.args) != len(b.args) or any(map(differs, a.args, b.args))
+        return any(differs(x, y) for x in a.args for y in b.args if ELLIPSIS not in (x, y))
+    if a.name == b.name and a.args:
+        return any(map(differs, a.args, b.args))
+    return a is not b and not (a is TENSOR and b in NUMBERS)
+
+
+_ANYTHING = (UNKNOWN, NEVER, ANY)
+
+
 def parse_type(text: str) -> Type:
     """The type that ``str`` of it spells, for example ``Dict[str, List[Tensor]]``.
 

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterable
 
 from ..diagnostics import Code
-from ..inference.types import FLOAT, INT, NONE, Type, is_subtype, join_all
+from ..inference.types import FLOAT, INT, NONE, Type, differs, join_all
 from ..source.scopes import FunctionNode
 from .context import Context
 from .decided import decided
@@ -32,9 +32,9 @@ def return_type(context: Context) -> None:
             context.annotate_return(of)
         return
     declared = context.declared_return()
-    if declared is None or all(_fits(found, declared) for found in returns.values()):
+    wrong = next((s for s in returns if declared and differs(returns[s], declared)), None)
+    if wrong is None:
         return
-    wrong = next(s for s, found in returns.items() if not _fits(found, declared))
     context.annotate_return(None if _is_decided(node.body, context) else of)
     context.report(
         Code.CONTRADICTED,
@@ -48,10 +48,6 @@ def _is_told(of: Type) -> bool:
     """Whether the returned types differ in a way that TorchScript does not join by itself."""
     members = set(of.members) - {NONE}
     return len(members) > 1 and not members <= NUMBERS
-
-
-def _fits(of: Type, declared: Type) -> bool:
-    return is_subtype(of, declared) or (of is INT and declared is FLOAT) or of.is_union
 
 
 def _is_decided(body: Iterable[ast.stmt], context: Context) -> bool:
