@@ -149,7 +149,7 @@ def test_a_new_method_stands_above_what_belongs_to_the_next() -> None:
             @export
             def f(self): pass
         """
-    methods = {2: (MethodEdit("_is_sum", "self.mode == 'sum'"),)}
+    methods = {2: (MethodEdit("constant", "def _is_sum(self):", ("return self.mode == 'sum'",)),)}
     assert edited(source, methods=methods).splitlines() == [
         "class A:",
         "    n = 3",

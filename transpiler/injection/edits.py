@@ -66,11 +66,16 @@ class ImportEdit:
 
 @dataclass(frozen=True)
 class MethodEdit:
-    """A ``@constant`` that a class gets."""
+    """A method that a class gets."""
 
-    name: str
-    expression: str
-    """What it returns; it calls the instance ``self``."""
+    decorator: str
+    """A name of the runtime."""
+
+    header: str
+    """From ``def`` to the colon."""
+
+    body: tuple[str, ...]
+    """Its lines; each begins with four spaces for each block of the method that it is in."""
 
 
 @dataclass(frozen=True)

@@ -122,8 +122,7 @@ def _runtime_names(edits: FileEdits) -> Iterable[str]:
     yield from {name for edit in edits.decorators.values() for name in edit.added}
     if edits.attributes or edits.attribute_calls:
         yield "Attribute"
-    if edits.methods:
-        yield "constant"
+    yield from {method.decorator for made in edits.methods.values() for method in made}
 
 
 def _import_order(added: tuple[str, str]) -> tuple[bool, bool, str]:

@@ -65,8 +65,11 @@ class FileStyle:
         return f"{self.newline}{indent}".join(map(self._own_indent, lines))
 
     def _own_indent(self, line: str) -> str:
-        depth = (len(line) - len(line.lstrip(" "))) // len(_BLACK_INDENT)
-        return self.indent * depth + line[len(_BLACK_INDENT) * depth :]
+        return self.indent_of(line) + line.lstrip(" ")
+
+    def indent_of(self, line: str) -> str:
+        """The file's own indentation in place of black's in front of a line."""
+        return self.indent * ((len(line) - len(line.lstrip(" "))) // len(_BLACK_INDENT))
 
 
 def _has_lines(text: str) -> bool:

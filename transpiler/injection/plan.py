@@ -27,15 +27,16 @@ from ..inference.frame import FunctionTypes
 from ..inference.parameters import annotated, missing_annotations
 from ..inference.project_types import ProjectTypes
 from ..inference.types import Type
+from ..lowering.result import NewMethod
 from ..lowering.tree import Tree
 from ..lowering.walk import lowered
 from ..source.depth import room_for_recursion
 from ..source.project import Module
 from ..source.resolver import Definition, Resolver
 from ..source.scopes import FunctionNode, Scope
-from .constants import MadeConstants
 from .edits import ClassEdit, DecoratorEdit, FileEdits, MethodEdit
 from .file_plan import FilePlan
+from .methods import MadeMethods
 
 
 @dataclass
@@ -96,10 +97,10 @@ class Plan:
         return Tree(self.table, self.types, changes, outside, tuple(self.facts))
 
     @cached_property
-    def made(self) -> MadeConstants:
-        """The ``@constant``s that classes get."""
+    def made(self) -> MadeMethods:
+        """The new methods that classes get."""
         below = {info: [facts.info for facts in found] for info, found in self._below.items()}
-        return MadeConstants(below)
+        return MadeMethods(below)
 
     def constants(self, info: ClassInfo) -> tuple[str, ...]:
         """All constants of a class: those of its bases in the tree, then its own."""
@@ -220,7 +221,7 @@ class Plan:
             there = self.constants(info)
             self._named[info].update({n: None for n in found.constant_names if n not in there})
         own = self.made.of(owner)
-        for name in found.constants:
+        for name in (*found.constants, *found.methods):
             if name in own:
                 first = self._first_uses.setdefault((owner, name), reached.node)
                 if reached.node.lineno < first.lineno:
@@ -238,11 +239,20 @@ class Plan:
         return all(found is None or found.names is not None for found in existing)
 
     def _methods(self) -> None:
-        """Place the new constants, each before the first method of its class that reads it."""
+        """Place the new methods, each before the first one of its class that uses it."""
         for (owner, name), function in self._first_uses.items():
             plan = self._file(owner.module)
-            made = MethodEdit(name, self.made.of(owner)[name])
+            method = self.made.of(owner)[name]
+            made = MethodEdit(method.marker, _header(name, method), method.body)
             plan.methods.setdefault(plan.numbers[function], []).append(made)
+
+    def new_methods(self, info: ClassInfo) -> dict[str, str]:
+        """The new methods that are compiled with a class, and why each was reached."""
+        return {
+            name: f"self.{name} in {function.name}"
+            for (owner, name), function in self._first_uses.items()
+            if owner in info.classes() and self.made.of(owner)[name].marker != "constant"
+        }
 
     def _function(self, reached: Reached) -> None:
         module = reached.definition.module
@@ -308,6 +318,13 @@ class Plan:
         return self.files[module.file]
 
 
+def _header(name: str, method: NewMethod) -> str:
+    given = method.parameters.items()
+    parameters = ", ".join(["self", *(n if of is None else f"{n}: {of}" for n, of in given)])
+    returns = "" if method.returns is None else f" -> {method.returns}"
+    return f"def {name}({parameters}){returns}:"
+
+
 def _only_in(expressions: Sequence[ast.expr], function: Definition) -> frozenset[str]:
     """The attributes of its instance that a function reads in some expressions alone."""
     if not expressions:
@@ -348,7 +365,12 @@ class _Names:
 
     def constant(self, hint: str, expression: str) -> str:
         assert self.owner is not None
-        return self.plan.made.name(self.owner, hint, expression)
+        body = (f"return {expression}",)
+        return self.plan.made.name(self.owner, hint, NewMethod("constant", expression, body))
+
+    def method(self, hint: str, method: NewMethod) -> str:
+        assert self.owner is not None
+        return self.plan.made.name(self.owner, hint, method)
 
     def can_name_constants(self) -> bool:
         return self.owner is not None and self.plan.can_name_constants(self.owner)

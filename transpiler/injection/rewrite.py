@@ -133,10 +133,12 @@ class _Rewriter:
         indent = self.at.indent(start)
         lines = []
         for method in methods:
-            body = indent + self.style.indent
-            returned = self.style.statement(f"return {method.expression}", body)
-            lines += [f"{indent}@{self.edits.runtime['constant']}"]
-            lines += [f"{indent}def {method.name}(self):", f"{body}{returned}", ""]
+            header = self.style.signature("", method.header, indent)
+            lines += [f"{indent}@{self.edits.runtime[method.decorator]}", f"{indent}{header}"]
+            for line in method.body:
+                inner = indent + self.style.indent + self.style.indent_of(line)
+                lines.append(inner + self.style.statement(line.lstrip(), inner))
+            lines.append("")
         return self._line(self.at.above_comments(start), self.style.newline.join(lines))
 
     def _decorators(self, node: FunctionNode, edit: DecoratorEdit) -> Iterator[Splice]:

@@ -15,7 +15,7 @@ from ..inference.types import UNKNOWN, Type
 from ..source.resolver import Definition, Symbol
 from ..source.scopes import FunctionNode
 from .positions import conditions, not_always_evaluated, parents
-from .result import Lowered, Names
+from .result import Lowered, Names, NewMethod
 from .text import on_one_line, positions_of
 from .tree import Tree
 from .variables import EnclosingVariable, enclosing_variable, local_names, single_assignments
@@ -109,6 +109,17 @@ class Context:
         name = self._names.constant(hint, expression)
         self.result.constants[name] = expression
         self.result.decided.extend(in_place_of)
+        return f"{self.receiver}.{name}"
+
+    def method(self, hint: str, method: NewMethod) -> str:
+        """How the function calls a new method of its class.
+
+        There is one in all of a class for what it does; the hint is taken for the name as far as it
+        is free.
+        """
+        assert self.receiver is not None, "only methods have an instance to call"
+        name = self._names.method(hint, method)
+        self.result.methods[name] = None
         return f"{self.receiver}.{name}"
 
     def name_constant(self, name: str) -> bool:

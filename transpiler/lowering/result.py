@@ -25,6 +25,27 @@ class Branches:
     conditions: tuple[str | None, ...]
 
 
+@dataclass(frozen=True)
+class NewMethod:
+    """A method that a class gets; it calls the instance ``self``."""
+
+    marker: str
+    """What the runtime makes of it: ``constant``, or ``script_method``."""
+
+    does: str
+    """What it does. There is one method for those that do the same, whatever names it gives its
+    parameters; of a constant it is the expression that it gives."""
+
+    body: tuple[str, ...] = field(compare=False)
+    """Its lines; each begins with four spaces for each block of the method that it is in."""
+
+    parameters: dict[str, str | None] = field(default_factory=dict, compare=False)
+    """Those behind ``self``, with their annotations."""
+
+    returns: str | None = field(default=None, compare=False)
+    """The annotation of what it returns."""
+
+
 @dataclass
 class Lowered:
     """The changes that the passes want for one function."""
@@ -42,6 +63,9 @@ class Lowered:
 
     constant_names: dict[str, None] = field(default_factory=dict)
     """Attributes of the instance that have to stand in ``__constants__``."""
+
+    methods: dict[str, None] = field(default_factory=dict)
+    """Other new methods of the class, by name, that the function calls."""
 
     decided: list[ast.expr] = field(default_factory=list)
     """Expressions in whose place such constants are read."""
@@ -95,6 +119,10 @@ class Names(Protocol):
 
     def constant(self, hint: str, expression: str) -> str:
         """The name of the class's ``@constant`` that gives an expression, near to the hint."""
+        ...
+
+    def method(self, hint: str, method: NewMethod) -> str:
+        """The name of a new method of the class, near to the hint."""
         ...
 
     def can_name_constants(self) -> bool:

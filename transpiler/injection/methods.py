@@ -1,4 +1,4 @@
-"""The ``@constant``s that classes get, and the names that are free for them."""
+"""The new methods that classes get, and the names that are free for them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ..analysis.classes import ClassInfo
 from ..analysis.declarations import self_name
+from ..lowering.result import NewMethod
 
 _OF_THE_RUNTIME = frozenset(
     {
@@ -27,7 +28,7 @@ _OF_THE_RUNTIME = frozenset(
 """Names of one underscore that ``torch.nn.Module`` and script modules have for themselves."""
 
 
-class MadeConstants:
+class MadeMethods:
     """What was made so far, in all classes of the tree."""
 
     def __init__(self, below: Mapping[ClassInfo, Collection[ClassInfo]]) -> None:
@@ -35,17 +36,22 @@ class MadeConstants:
         self._made: dict[ClassInfo, dict[str, _Made]] = defaultdict(dict)
         self._used: dict[ClassInfo, frozenset[str]] = {}
 
-    def of(self, info: ClassInfo) -> dict[str, str]:
-        """The constants that were made in a class: what each gives, by name."""
-        return {name: made.expression for name, made in self._made[info].items()}
+    def of(self, info: ClassInfo) -> dict[str, NewMethod]:
+        """The methods that were made in a class, by name."""
+        return {name: made.method for name, made in self._made[info].items()}
 
-    def name(self, info: ClassInfo, hint: str, expression: str) -> str:
-        """The name by which methods of a class read an expression; it is made if need be.
+    def constants(self, info: ClassInfo) -> dict[str, str]:
+        """The ``@constant``s that were made in a class: what each gives, by name."""
+        made = self._made[info].items()
+        return {name: m.method.does for name, m in made if m.method.marker == "constant"}
+
+    def name(self, info: ClassInfo, hint: str, method: NewMethod) -> str:
+        """The name by which methods of a class use a new one; it is made if need be.
 
         A class does not make again what a base of it has. No name is shadowed that any instance of
         the class has in its resolution order.
         """
-        wanted = _made(info, expression)
+        wanted = _Made(method, _place(info, method))
         for ancestor in info.classes():
             for name, made in self._made[ancestor].items():
                 if made == wanted:
@@ -82,16 +88,18 @@ class MadeConstants:
 
 @dataclass(frozen=True)
 class _Made:
-    expression: str
+    method: NewMethod
     place: str | None
-    """Where its names are looked up; None when ``self`` and builtins are all that it names."""
+    """Where its names are looked up; None when its own and builtins are all that it names."""
 
 
-def _made(info: ClassInfo, expression: str) -> _Made:
-    names = {n.id for n in ast.walk(ast.parse(expression)) if isinstance(n, ast.Name)}
-    if names - {"self"} - set(dir(builtins)):
-        return _Made(expression, f"{info.module.name}:{info.definition.scope.qualname}")
-    return _Made(expression, None)
+def _place(info: ClassInfo, method: NewMethod) -> str | None:
+    nodes = list(ast.walk(ast.parse("\n".join(method.body))))
+    names = {n.id for n in nodes if isinstance(n, ast.Name)}
+    own = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    if names - own - {"self", *method.parameters} - set(dir(builtins)):
+        return f"{info.module.name}:{info.definition.scope.qualname}"
+    return None
 
 
 def _attributes(nodes: Iterable[ast.AST], receiver: str | None) -> Iterable[str]:
