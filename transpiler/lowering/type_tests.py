@@ -20,7 +20,8 @@ from .truth import is_repeatable
 EXAMPLES = [
     Example(
         before="if isinstance(x, dict):\n    return x['a']\nreturn x",
-        after="if False:\n    return x['a']\nreturn x",
+        after="if (False if torch.jit.is_scripting() else isinstance(x, dict)):\n"
+        "    return x['a']\nreturn x",  # nothing says that it is not called with one
     ),
     Example(
         before="y = (x, x)\nif isinstance(y, (list, dict)):\n    return y[0]\nreturn y[1]",
@@ -32,7 +33,7 @@ EXAMPLES = [
     ),
     Example(  # what is asked may do something
         body="def grown(self, y: list[torch.Tensor]):\n    y.append(y[0])\n    return y",
-        before="y = [x]\nif isinstance(self.grown(y), list | dict):\n    return x * len(y)\nreturn x",
+        before="y = [x]\nif isinstance(self.grown(y), (list, dict)):\n    x = x * len(y)\nreturn x",
         after=None,
     ),
     Example(before="return x if isinstance(x, torch.Tensor) else x[0]", after=None),
@@ -79,12 +80,24 @@ def type_test(node: ast.Call, context: Context) -> str | None:
     kinds = {k for name in known if name is not None for k in (_NATIVE | _OTHERS)[name]}
     inside = [member for member in of.members if member.name in kinds]
     if len(inside) in (0, len(of.members)):
+        if value in context.facts.assumed:
+            return _when_compiled(bool(inside), node, context)
         return str(bool(inside)) if is_repeatable(value) else None
     texts = [context.spell(member) for member in inside]
     if None in texts:
         return None
     spelt = ", ".join(text for text in texts if text is not None)
     return f"isinstance({context.text(value)}, {spelt if len(inside) == 1 else f'({spelt})'})"
+
+
+def _when_compiled(answer: bool, node: ast.Call, context: Context) -> str | None:
+    """The answer for what is a tensor in TorchScript, and in Python is asked each time."""
+    match context.parent(node):
+        case ast.IfExp(orelse=orelse) if orelse is node:
+            return None  # asked in Python only, as below
+    torch = context.imported("torch")
+    asked = context.original(node)
+    return None if torch is None else f"({answer} if {torch}.jit.is_scripting() else {asked})"
 
 
 def _is_bool_for_int(of: Type, names: Sequence[str | None]) -> bool:
