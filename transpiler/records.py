@@ -13,7 +13,7 @@ from .analysis.names import PROTOCOL
 from .analysis.reach import Kind
 from .diagnostics import Code, Diagnostic
 from .inference.attributes import UNKNOWN
-from .inference.parameters import annotated
+from .inference.parameters import annotated, widened
 from .inference.types import NONE, Type
 from .injection.plan import Plan
 from .source.depth import room_for_recursion
@@ -32,7 +32,8 @@ def class_record(facts: ClassFacts, plan: Plan) -> ClassRecord:
     edit = plan.class_edit(info) if facts.rewritten else None
     if edit is not None:
         bases = ["ScriptModule" if i in edit.module_bases else b for i, b in enumerate(bases)]
-        bases.extend(["ScriptModule"] if edit.adds_base else [])
+        if edit.base_after is not None:
+            bases.insert(edit.base_after + 1, "ScriptModule")
     return ClassRecord(
         module=info.module.name,
         qualname=info.definition.qualname,
@@ -119,7 +120,7 @@ def _is_no_attribute(held: Type) -> bool:
 
 
 def _inferred(info: ClassInfo, name: str, plan: Plan) -> tuple[Type | None, str, str]:
-    of = annotated(plan.project.attribute(info, name, None))
+    of = annotated(widened(plan.project.attribute(info, name, None)))
     if of is None:
         return None, UNKNOWN, "torch"
     if plan.project.observed_attribute(info, name) is not None:
@@ -149,7 +150,8 @@ def _untyped(facts: ClassFacts, plan: Plan) -> Iterator[Diagnostic]:
     for assignment in assignments(info):
         name, kind = assignment.name, _empty(assignment.value)
         known = plan.types.of(info, name) if name in touched and kind is not None else None
-        if known is None or annotated(plan.project.attribute(info, name, None)) is not None:
+        held = plan.project.attribute(info, name, None)
+        if known is None or annotated(widened(held)) is not None:
             continue
         if known.type is None:
             message = f"{info.node.name}.{name} starts empty, and nothing says what it holds"

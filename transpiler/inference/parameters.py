@@ -47,6 +47,17 @@ def parameters(function: FunctionNode) -> Iterator[tuple[ast.arg, ast.expr | Non
     yield from zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
 
 
+def widened(of: Type) -> Type:
+    """A type with floats alone where it has ints and floats.
+
+    That is what a variable holds in the end which begins as an int and becomes a float; of a
+    parameter that is given both it is not true.
+    """
+    if of.is_union and FLOAT in of.members:
+        return union(member for member in of.members if member is not INT)
+    return of
+
+
 def declared_annotations(function: Definition) -> dict[str, ast.expr]:
     """What a function declares of its parameters, and of its result under ``return``.
 
@@ -123,12 +134,7 @@ def _told(
 
 
 def annotated(of: Type) -> Type | None:
-    """The annotation that tells TorchScript a type; None where none does.
-
-    An int may be given for a float (PEP 484), and is converted where that is told.
-    """
-    if of.is_union and FLOAT in of.members:
-        of = union(member for member in of.members if member is not INT)
+    """The annotation that tells TorchScript a type; None where none does."""
     if of.name == "Union":
         return None
     return of if of.is_known and of.is_spellable and of is not NONE else None

@@ -16,8 +16,9 @@ class ClassEdit:
     module_bases: tuple[int, ...] = ()
     """Positions of ``nn.Module`` among its bases: each becomes ScriptModule."""
 
-    adds_base: bool = False
-    """Whether ScriptModule is added after the last base, which is a layer of a library."""
+    base_after: int | None = None
+    """Position of the base after which ScriptModule is added: a layer of a library. Its mixins
+    come later, as they come after ``nn.Module`` in the source's order of resolution."""
 
     metaclass: str | None = None
     """The class or metaclass that decides a foreign metaclass, as the file spells it."""

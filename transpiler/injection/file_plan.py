@@ -115,7 +115,7 @@ class FilePlan:
 
 
 def _runtime_names(edits: FileEdits) -> Iterable[str]:
-    if any(e.module_bases or e.adds_base for e in edits.classes.values()):
+    if any(e.module_bases or e.base_after is not None for e in edits.classes.values()):
         yield "ScriptModule"
     if any(e.metaclass for e in edits.classes.values()):
         yield "script_metaclass"

@@ -24,3 +24,10 @@ def appended(entries: Sequence[Entry], added: Sequence[Entry]) -> list[Entry]:
         is_last = i == len(listed) - 1
         listed[i] = listed[i].with_changes(comma=end if is_last else comma)
     return listed
+
+
+def inserted(entries: Sequence[Entry], at: int, added: Entry) -> list[Entry]:
+    """The entries with one more at a place, which is not the first."""
+    listed = appended(entries[:at], [added])
+    listed.extend(entries[at:])
+    return listed

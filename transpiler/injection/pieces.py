@@ -15,7 +15,7 @@ from libcst.codemod import CodemodContext
 from libcst.codemod.visitors import AddImportsVisitor
 
 from .edits import ClassEdit
-from .lists import appended
+from .lists import appended, inserted
 
 _BODY = " pass"
 
@@ -25,12 +25,13 @@ def class_header(text: str, edit: ClassEdit, runtime: Mapping[str, str]) -> str:
 
     def change(node: cst.ClassDef) -> cst.ClassDef:
         bases, keywords = list(node.bases), list(node.keywords)
-        if edit.module_bases or edit.adds_base:
+        if edit.module_bases or edit.base_after is not None:
             script_module = _expression(runtime["ScriptModule"])
             for i in edit.module_bases:
                 bases[i] = bases[i].with_changes(value=script_module)
-            if edit.adds_base:
-                bases = appended(bases, [cst.Arg(script_module)])
+            if edit.base_after is not None:
+                after = edit.base_after + 1
+                bases = inserted(bases, after, cst.Arg(script_module))
         if edit.metaclass is not None:
             value = _expression(f"{runtime['script_metaclass']}({edit.metaclass})")
             bases, keywords = _with_metaclass(bases, keywords, value)

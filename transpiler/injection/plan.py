@@ -24,7 +24,7 @@ from ..diagnostics import Code, Diagnostic
 from ..inference.attributes import AttributeTypes
 from ..inference.contradictions import contradicted, contradicting
 from ..inference.frame import FunctionTypes
-from ..inference.parameters import annotated, missing_annotations
+from ..inference.parameters import annotated, missing_annotations, widened
 from ..inference.project_types import ProjectTypes
 from ..inference.types import Type
 from ..lowering.result import NewMethod
@@ -133,7 +133,7 @@ class Plan:
         constant = set(self.constants(info))
 
         def inferred(name: str) -> Type | None:
-            return annotated(self.project.attribute(info, name, None))
+            return annotated(widened(self.project.attribute(info, name, None)))
 
         for wrapped in self.types.wrapped(info, reads, writes, inferred):
             spelling = plan.spelling(wrapped, info)
@@ -165,7 +165,7 @@ class Plan:
         names, at = self._constants_edit(info, plan)
         return ClassEdit(
             module_bases=tuple(info.node.bases.index(info.bases[i].expression) for i in roots),
-            adds_base=not roots and not inherits,
+            base_after=None if roots or inherits else _last_module_base(info),
             metaclass=ast.unparse(metaclass) if metaclass is not None else None,
             constants=names,
             constants_at=at,
@@ -374,3 +374,9 @@ class _Names:
 
     def can_name_constants(self) -> bool:
         return self.owner is not None and self.plan.can_name_constants(self.owner)
+
+
+def _last_module_base(info: ClassInfo) -> int:
+    """The position of the last base that is known to be a module; of the last one, if none is."""
+    known = [b for b in info.bases if isinstance(b.target, ClassInfo) and b.target.is_module]
+    return info.node.bases.index((known or info.bases)[-1].expression)

@@ -89,7 +89,7 @@ class _Rewriter:
         edit, node = self.edits.classes[number], self.statements[number]
         assert isinstance(node, ast.ClassDef)
         start, end = self.at.start(node), self.at.header_end(node)
-        if edit.module_bases or edit.adds_base or edit.metaclass is not None:
+        if edit.module_bases or edit.base_after is not None or edit.metaclass is not None:
             header = self.at.between(start, end)
             yield Splice(start, end, pieces.class_header(header, edit, self.edits.runtime))
         if edit.constants and edit.constants_at is None:
