@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from ..source.resolver import Definition
 from . import operators
 from .calls import Arguments, call
 from .containers import element_of_container, iterated
@@ -370,7 +371,13 @@ def _call(node: ast.Call, frame: Frame) -> Type:
     for keyword in node.keywords:
         if keyword.arg is None:
             evaluate(keyword.value, frame)
-    return call(node, function, Arguments(positional, keywords), frame)
+    of = call(node, function, Arguments(positional, keywords), frame)
+    if function.name == "Function" and isinstance(function.of, Definition):
+        expansion = frame.project.expansion(node, function.of)
+        if expansion is not None:
+            frame.found.expanded[node] = expansion
+            return evaluate(expansion.expression, frame)
+    return of
 
 
 def _string(node: ast.JoinedStr, frame: Frame) -> Type:

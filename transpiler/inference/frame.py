@@ -11,6 +11,7 @@ from ..source.project import Module
 from ..source.resolver import Definition
 from ..source.scopes import Scope
 from .environment import Environment, Origins
+from .expansions import Expansion
 from .types import ANY, NEVER, TENSOR, UNKNOWN, Type, join, without_none
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ class FunctionTypes:
 
     unwrapped: dict[ast.expr, None] = field(default_factory=dict)
     """Attributes that are Optional to TorchScript, where they are known not to be None."""
+
+    expanded: dict[ast.Call, Expansion] = field(default_factory=dict)
+    """Calls of functions that are one expression, as that expression."""
 
     growing: dict[ast.AST, Type] = field(default_factory=dict)
     """Literals of lists and dicts, with what is put into them in the course of the function."""

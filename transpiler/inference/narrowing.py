@@ -37,6 +37,8 @@ def _ways(test: ast.expr, env: Environment, frame: Frame) -> Ways:
                 return false, true
         case ast.Call(func=ast.Name(id="isinstance"), args=[value, classes]):
             return _instance(value, classes, env, frame)
+        case ast.Call() if test in frame.found.expanded:
+            return _ways(frame.found.expanded[test].expression, env, frame)
         case ast.NamedExpr(target=target):
             return _truth(target, env, frame)
         case ast.Name() | ast.Attribute():

@@ -17,6 +17,7 @@ from ..source.scopes import FunctionNode, Scope
 from .annotations import AnnotationReader
 from .attributes import AttributeTypes
 from .evidence import Evidence
+from .expansions import Expansion, expansion
 from .literals import literal_type
 from .members import dotted, of_symbol
 from .operators import Operators
@@ -54,6 +55,7 @@ class ProjectTypes:
         self.declared_return = cache(self._declared_return)
         self.declared_attribute = cache(self._declared_attribute)
         self.is_module = cache(self._is_module)
+        self._expansions: dict[ast.Call, Expansion | None] = {}
         self.globals: dict[tuple[int, str], Type] = {}
 
     def parameter(self, function: Definition, name: str, asker: Definition | None) -> Type:
@@ -166,6 +168,12 @@ class ProjectTypes:
         for found in facts:
             for ancestor in found.info.classes():
                 self.state[ancestor].update(found.writes)
+
+    def expansion(self, call: ast.Call, function: Definition) -> Expansion | None:
+        """The call of a function that is one expression as that expression; always the same."""
+        if call not in self._expansions:
+            self._expansions[call] = expansion(call, function)
+        return self._expansions[call]
 
     def overrides(self, info: ClassInfo, name: str) -> list[Definition]:
         """The methods that a call on an instance of a class, or of one below it, may run."""

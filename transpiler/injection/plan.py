@@ -94,7 +94,7 @@ class Plan:
     def _tree(self) -> Tree:
         changes = CompiledChanges(self.facts.values(), self._below, self.resolver)
         outside = OuterNames(self.resolver, self.modules)
-        return Tree(self.table, self.types, changes, outside, tuple(self.facts))
+        return Tree(self.table, self.types, changes, outside, self.project, tuple(self.facts))
 
     @cached_property
     def made(self) -> MadeMethods:

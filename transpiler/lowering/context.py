@@ -10,7 +10,9 @@ from ..analysis.classes import ClassInfo
 from ..analysis.uses import receiver_of
 from ..diagnostics import Code
 from ..inference.annotations import AnnotationReader
+from ..inference.expansions import Expansion
 from ..inference.frame import FunctionTypes
+from ..inference.parameters import annotated
 from ..inference.types import UNKNOWN, Type
 from ..source.resolver import Definition, Symbol
 from ..source.scopes import FunctionNode
@@ -70,10 +72,13 @@ class Context:
         return node in self._conditions
 
     def parent(self, node: ast.expr) -> ast.AST:
-        """What an expression of the statement at hand stands in."""
+        """What an expression of the statement at hand stands in.
+
+        The statement itself for one that takes the place of a call (`expansions`).
+        """
         if self._parents is None:
             self._parents = parents(self._current)
-        return self._parents[node]
+        return self._parents.get(node, self._current)
 
     def is_called(self, node: ast.expr) -> bool:
         """Whether a name is called, or something of it: ``logger`` in ``logger.info()``."""
@@ -216,6 +221,15 @@ class Context:
         starts = [*(source.start(part) for part in parts), source.end(node)]
         ends = [source.start(node), *(source.end(part) for part in parts)]
         return [source.between(end, start) for end, start in zip(ends, starts, strict=True)]
+
+    def takes_several_types(self, expansion: Expansion) -> bool:
+        """Whether no annotations tell TorchScript what a function is given everywhere."""
+        project, function = self.tree.project, expansion.function
+        return any(
+            name not in project.annotations(function)
+            and annotated(project.parameter(function, name, None)) is None
+            for name in project.parameters(function)
+        )
 
     def declared_return(self) -> Type | None:
         """The type that the function says it returns; None where it says none that is known."""

@@ -14,9 +14,11 @@ from .context import Context
 from .decisions import decision
 from .dict_get import dict_get
 from .enum_identity import enum_identity
+from .expanded_calls import expanded_call
 from .first_values import first_value, first_values
 from .float_arguments import float_argument
 from .matches import match_as_if
+from .module_index import constant_index, element, element_variable
 from .outside_names import outside_attribute, outside_name
 from .result import Branches
 from .return_types import return_type
@@ -41,6 +43,7 @@ preceded (`Context.precede`)."""
 EXPRESSIONS: Mapping[type[ast.expr], Sequence[ExpressionHandler]] = {
     ast.Attribute: [
         decision,  # a condition is one constant, whatever it reads
+        element,
         outside_attribute,
     ],
     ast.BoolOp: [
@@ -51,6 +54,8 @@ EXPRESSIONS: Mapping[type[ast.expr], Sequence[ExpressionHandler]] = {
         decision,
         type_test,  # of values, where decisions are of what the instance holds
         dict_get,
+        element,
+        expanded_call,
     ],
     ast.Compare: [
         decision,  # in Python, where `is` between members of an Enum is right
@@ -63,11 +68,14 @@ EXPRESSIONS: Mapping[type[ast.expr], Sequence[ExpressionHandler]] = {
         outside_name,
         split_name,
     ],
-    ast.Subscript: [decision],
+    ast.Subscript: [
+        decision,
+        constant_index,
+    ],
 }
 
 STATEMENTS: Mapping[type[ast.stmt], Sequence[StatementHandler]] = {
-    ast.Assign: [typed_literal],
+    ast.Assign: [typed_literal, element_variable],
     ast.AugAssign: [augmented],
     ast.Match: [match_as_if],
 }

@@ -10,6 +10,7 @@ from ..analysis.changes import CompiledChanges
 from ..analysis.classes import ClassInfo, ClassTable
 from ..analysis.outside import OuterNames
 from ..inference.attributes import AttributeTypes
+from ..inference.project_types import ProjectTypes
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +21,7 @@ class Tree:
     attributes: AttributeTypes
     changes: CompiledChanges
     outside: OuterNames
+    project: ProjectTypes
     classes: tuple[ClassInfo, ...]
     """The module classes of the tree."""
 
