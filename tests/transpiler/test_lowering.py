@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import pkgutil
 import sys
 from pathlib import Path
+from textwrap import dedent
 from types import ModuleType
+from typing import Any
 
 import jit_runtime
 import jit_transpile.lowering
@@ -36,6 +39,28 @@ def imported(text: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleTy
     return module
 
 
+def new_methods(source: str, twin: str) -> str:
+    """The methods that ``Net`` has in the twin alone, but for its constants."""
+    known, found = methods(source), methods(twin)
+    new = [text for name, text in found.items() if name not in known]
+    return "\n".join(text for text in new if not text.startswith("@constant"))
+
+
+def methods(text: str) -> dict[str, str]:
+    """The methods of ``Net`` by name, with their decorators."""
+    net = next(n for n in ast.parse(text).body if isinstance(n, ast.ClassDef) and n.name == "Net")
+    return {
+        node.name: ast_lines(text, [*node.decorator_list, node])
+        for node in net.body
+        if isinstance(node, ast.FunctionDef)
+    }
+
+
+def ast_lines(text: str, nodes: list[Any]) -> str:
+    first, last = min(node.lineno for node in nodes), max(node.end_lineno for node in nodes)
+    return dedent("".join(text.splitlines(keepends=True)[first - 1 : last]))
+
+
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_example(example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = example.source(example.before)
@@ -45,10 +70,12 @@ def test_example(example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert text.partition("def forward(self, x):\n")[2] == expected
     record = classes(source)["Net"]
     assert (record.decisions, record.constants) == (example.constants, example.named)
+    assert example.methods == new_methods(source, text)
 
     x = torch.randn(3, 4)
     before = imported(source, tmp_path / "before.py", monkeypatch).Net()
     after = imported(text, tmp_path / "after.py", monkeypatch).Net()
+    after.load_state_dict(before.state_dict())
     results = [before(x), after(x)]
     if example.after is not None:
         compiled = jit_runtime.compile(after)

@@ -28,6 +28,9 @@ class Example:
     constants: Mapping[str, str] = field(default_factory=dict)
     """The ``@constant``s that the class gets, and what they give."""
 
+    methods: str = ""
+    """Other new methods that stand before ``forward``, with their decorators."""
+
     named: tuple[str, ...] = ()
     """What ``__constants__`` then names."""
 

@@ -33,16 +33,20 @@ EXAMPLES = [
 
 def float_argument(node: ast.expr, text: str, context: Context) -> str | None:
     """Make a float of an int that is given for one."""
-    wanted = context.facts.expected.get(node)
-    if wanted is None or without_none(wanted) is not FLOAT:
-        return None
-    if not _may_be_int(context.type_of(node)):
+    if not becomes_float(node, context):
         return None
     if isinstance(node, ast.Constant):
         return f"{text}.0" if text.isdecimal() else None
     if isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
         return f"{text}.0" if text[1:].isdecimal() else None
     return f"float({text})"
+
+
+def becomes_float(node: ast.expr, context: Context) -> bool:
+    """Whether an int, or what may be one, is made a float."""
+    wanted = context.facts.expected.get(node)
+    is_wanted = wanted is not None and without_none(wanted) is FLOAT
+    return is_wanted and _may_be_int(context.type_of(node))
 
 
 def _may_be_int(of: Type) -> bool:
