@@ -260,8 +260,11 @@ class Context:
         return opened and (not after or after[:1] in b")],\r\n#;")
 
     def is_test(self, node: ast.expr) -> bool:
-        """Whether an expression is the whole condition of the statement at hand."""
-        return getattr(self._current, "test", None) is node
+        """Whether an expression is the whole condition of a statement or of a choice."""
+        parent = self.parent(node)
+        return getattr(self._current, "test", None) is node or (
+            isinstance(parent, ast.IfExp) and parent.test is node
+        )
 
     def type_of(self, node: ast.expr) -> Type:
         """The inferred type of an expression of the source; UNKNOWN where nothing is known."""
