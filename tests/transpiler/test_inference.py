@@ -119,6 +119,33 @@ def test_containers_of_modules_are_looked_into() -> None:
     assert types(source, "Head")["feats"] == "List[Tensor]"
 
 
+def test_a_sequential_hands_on_results_and_shows_only_what_its_first_module_is_given() -> None:
+    source = """
+        class Two(nn.Module):
+            def forward(self, x):
+                return x, x
+        class Cat(nn.Module):
+            def forward(self, parts):
+                return torch.cat(parts, 1)
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.chain = nn.Sequential(nn.Linear(4, 4), Two(), Cat())
+            def forward(self, x):
+                return self.chain(x)
+        class Unordered(nn.Module):
+            def __init__(self, deep):
+                super().__init__()
+                self.chain = nn.Sequential(*([Two(), Cat()] if deep else []))
+            def forward(self, x):
+                return self.chain(x)
+        """
+    assert types(source, "Two")["x"] == "Tensor"
+    assert types(source, "Cat")["parts"] == "Tuple[Tensor, Tensor]"
+    assert types(source, "Net")["x"] == "Tensor"
+    assert types(source, "Unordered")["x"] == "Tensor"
+
+
 def test_the_parameter_of_an_overridden_method_is_that_of_all() -> None:
     source = """
         class Base(nn.Module):

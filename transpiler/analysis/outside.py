@@ -29,10 +29,15 @@ class Outer:
     name: str
 
     @property
+    def is_bound_once(self) -> bool:
+        """Whether the module binds it in one place alone."""
+        return len(self.module.scope.bindings.get(self.name, ())) == 1
+
+    @property
     def value(self) -> ast.expr | None:
         """The one expression that it is bound to, where the module binds it just once."""
         bindings = self.module.scope.bindings.get(self.name, ())
-        target = bindings[0].target if len(bindings) == 1 else None
+        target = bindings[0].target if bindings and self.is_bound_once else None
         return target if isinstance(target, ast.expr) else None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -191,21 +191,43 @@ def _chain(node: ast.Call, container: Type, arguments: Arguments, frame: Frame) 
     if len(arguments.positional) != 1 or not container.args:
         return UNKNOWN
     elements = [element for element in container.args if element is not ELLIPSIS]
-    of = arguments.positional[0]
-    if ELLIPSIS in container.args:
-        # Any number of them, in an order that is not known: each may be the first.
-        elements = [*join_all(elements).members] * 2
-        return join_known(_link(node, member, of, frame) for member in elements)
-    for element in elements:
-        members = [m for m in element.members if m.name == "Module"]
-        of = join_all(_link(node, member, of, frame) for member in members) if members else UNKNOWN
+    if ELLIPSIS in container.args and len(join_all(elements).members) > 1:
+        return _returned_by_all(elements, frame)  # in an order that is not known
+    first, *others = elements
+    of = _of_members(first, lambda module: module_call(node, module, arguments, frame))
+    for element in others:
+        given = of
+        of = _of_members(element, lambda module: _handed(node, module, given, frame))  # noqa: B023
     return of
 
 
-def _link(node: ast.Call, module: Type, of: Type, frame: Frame) -> Type:
-    if module.name != "Module":
-        return UNKNOWN
-    return module_call(node, module, Arguments([of], {}), frame)
+def _of_members(element: Type, call_member: Callable[[Type], Type]) -> Type:
+    modules = [member for member in element.members if member.name == "Module"]
+    return join_all(map(call_member, modules)) if modules else UNKNOWN
+
+
+def _handed(node: ast.Call, module: Type, of: Type, frame: Frame) -> Type:
+    """What a module returns that another hands its result, which the call itself does not show."""
+    if not isinstance(module.of, ClassInfo):
+        return module_call(node, module, Arguments([of], {}), frame.detached())
+    definitions = frame.project.overrides(module.of, "forward")
+    if not definitions:
+        return module_call(node, module, Arguments([of], {}), frame.detached())
+    for definition in definitions:
+        names = list(frame.project.parameters(definition))
+        if len(names) > 1:
+            frame.add(("parameter", definition, names[1]), node, of)
+    return join_all(frame.project.returned(d, frame.function) for d in definitions)
+
+
+def _returned_by_all(elements: list[Type], frame: Frame) -> Type:
+    found = {
+        frame.project.returned(definition, frame.function)
+        for module in join_all(elements).members
+        if isinstance(module.of, ClassInfo)
+        for definition in frame.project.overrides(module.of, "forward")
+    }
+    return found.pop() if len(found) == 1 else UNKNOWN
 
 
 def _named(node: ast.Call, name: str, arguments: Arguments, frame: Frame) -> Type:
@@ -335,7 +357,14 @@ def _builtin_method(
         signatures = frame.project.operators.method(member, func.attr)
         if signatures:
             results.append(_by_signature(node, signatures, arguments, frame))
+    if receiver.name in ("List", "Dict") and func.attr in _CHANGING:
+        return NONE  # in TorchScript it is the list
     return join_known(results)
+
+
+_CHANGING = frozenset(
+    {"append", "clear", "extend", "insert", "remove", "reverse", "sort", "update"}
+)
 
 
 def _grown(node: ast.Call, arguments: Arguments, frame: Frame) -> Type | None:

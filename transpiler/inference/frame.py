@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ..analysis.classes import ClassInfo
@@ -93,6 +93,10 @@ class Frame:
     found: FunctionTypes = field(default_factory=FunctionTypes)
     breaks: list[Environment] = field(default_factory=list)
     """What is known where the loop at hand is left by ``break`` or ``continue``."""
+
+    def detached(self) -> Frame:
+        """The same place, for what is not written there and shows nothing of it."""
+        return replace(self, function=None, found=FunctionTypes())
 
     def add(self, key: object, place: ast.AST, of: Type) -> None:
         """Tell the project what a place of this function shows."""

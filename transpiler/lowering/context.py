@@ -231,6 +231,13 @@ class Context:
             for name in project.parameters(function)
         )
 
+    def is_settled(self, name: ast.expr) -> bool:
+        """Whether a function is called by a name that never stands for anything else."""
+        if not isinstance(name, ast.Name):
+            return False
+        outer = self.tree.outside.find(name.id, self.scope, self.module)
+        return outer is not None and outer.is_bound_once and self.tree.outside.is_fixed(outer)
+
     def declared_return(self) -> Type | None:
         """The type that the function says it returns; None where it says none that is known."""
         node = self.function.node

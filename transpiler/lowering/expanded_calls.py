@@ -33,6 +33,12 @@ EXAMPLES = [
         "if self.norm is not None:\n    x = self.norm(x)\nreturn x",
     ),
     Example(
+        setup="def exists(val):\n    return val is not None\n\n"
+        "def exists(val):\n    return val is None",
+        before="mask = x if x.dim() > 1 else None\nreturn x if exists(mask) else x + 1",
+        after=None,  # which of them is meant the name does not tell
+    ),
+    Example(
         setup="def twice(y):\n    return y + y",
         before="return twice(x) * twice(x)",
         after=None,  # a function of tensors
@@ -43,7 +49,11 @@ EXAMPLES = [
 def expanded_call(node: ast.Call, context: Context) -> str | None:
     """Write the expression of a function for a call of it."""
     expansion = context.facts.expanded.get(node)
-    if expansion is None or not (expansion.tells_of_none or context.takes_several_types(expansion)):
+    if (
+        expansion is None
+        or not context.is_settled(node.func)
+        or not (expansion.tells_of_none or context.takes_several_types(expansion))
+    ):
         return None
     text = _text(expansion, context)
     if "\n" in text or context.is_delimited(node) or context.is_test(node):
