@@ -195,6 +195,18 @@ def test_a_default_of_none_is_optional_of_what_else_is_seen(body: str, expected:
     assert expected in signature(source, "forward")
 
 
+def test_a_function_that_may_be_given_is_none_to_compiled_code() -> None:
+    source = """
+        from typing import Callable, Optional
+        class Net(nn.Module):
+            def forward(self, x, hook: Optional[Callable[[int], None]] = None):
+                if hook is not None:
+                    hook(1)
+                return x
+        """
+    assert signature(source, "forward") == "def forward(self, x, hook: None = None):"
+
+
 def test_what_contradicts_is_left_to_torch() -> None:
     source = """
         class Net(nn.Module):

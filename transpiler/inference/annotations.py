@@ -64,6 +64,14 @@ class AnnotationReader:
                 return SCALARS.get(constructor or "") or _PLAIN.get(constructor or "")
         return None
 
+    def names_callable(self, expression: ast.expr) -> bool:
+        """Whether an annotation is ``Callable``, or an Optional or Union with it."""
+        return any(
+            isinstance(node, ast.Name | ast.Attribute)
+            and (node.id if isinstance(node, ast.Name) else node.attr) == "Callable"
+            for node in ast.walk(_unquoted(expression))
+        )
+
     def _generic(self, constructor: str | None, arguments: list[ast.expr]) -> Type | None:
         if constructor == "Optional" and len(arguments) == 1:
             return self._union([*arguments, ast.Constant(None)])

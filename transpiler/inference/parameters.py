@@ -112,9 +112,12 @@ def missing_annotations(function: Definition, project: ProjectTypes) -> dict[str
                 found[parameter.arg] = of
         elif literal is NONE:
             declared = project.declared_parameter(function, parameter.arg)
-            written = project.reader(function.scope, function.module).type(parameter.annotation)
+            reader = project.reader(function.scope, function.module)
+            written = reader.type(parameter.annotation)
             if declared is not None and written not in (declared, NONE):
                 found[parameter.arg] = declared
+            elif declared is None and reader.names_callable(parameter.annotation):
+                found[parameter.arg] = NONE  # compiled code has no functions as values
     return found
 
 
