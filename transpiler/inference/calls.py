@@ -221,12 +221,13 @@ def _handed(node: ast.Call, module: Type, of: Type, frame: Frame) -> Type:
 
 
 def _returned_by_all(elements: list[Type], frame: Frame) -> Type:
-    found = {
-        frame.project.returned(definition, frame.function)
-        for module in join_all(elements).members
-        if isinstance(module.of, ClassInfo)
-        for definition in frame.project.overrides(module.of, "forward")
-    }
+    """What any of them returns, where they agree; those of torch mostly return a tensor."""
+    found: set[Type] = set()
+    for module in join_all(elements).members:
+        own = isinstance(module.of, ClassInfo) and frame.project.overrides(module.of, "forward")
+        found.update(frame.project.returned(d, frame.function) for d in own or ())
+        if not own:
+            found.add(TENSOR)
     return found.pop() if len(found) == 1 else UNKNOWN
 
 
