@@ -7,23 +7,28 @@ one family with ``-m every_model -k hrnet``. `timm_families.py` chooses the mode
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 import torch
 from jit_transpile import transpile
 
-timm = pytest.importorskip("timm")
+SPEC = importlib.util.find_spec("timm")  # to import it takes seconds
+if SPEC is None or SPEC.origin is None:
+    pytest.skip("timm is not installed", allow_module_level=True)
+SOURCE = Path(SPEC.origin).parent
 
 FOLDER = Path(__file__).parent
 CHOSEN = json.loads((FOLDER / "timm_families.json").read_text("utf-8"))
 RELATIVE = 1e-4
-SECONDS = 600
 
 NOT_YET = {
     "gemma4_vit": "Unknown type constructor Callable",
@@ -33,34 +38,47 @@ NOT_YET = {
 """What TorchScript says of those that do not compile yet. Take out what compiles."""
 
 
+class Role:
+    """A process of `timm_models.py`: it is given names of models, and answers each with a line."""
+
+    def __init__(self, name: str, folder: Path, twin: Path, stack: ExitStack) -> None:
+        command = [sys.executable, str(FOLDER / "timm_models.py"), name, str(folder)]
+        environment = {**os.environ, "TWIN": str(twin), "OMP_NUM_THREADS": "1"}
+        process = stack.enter_context(
+            subprocess.Popen(command, env=environment, stdin=-1, stdout=-1, text=True)
+        )
+        assert process.stdin is not None and process.stdout is not None
+        self.names: IO[str] = process.stdin
+        self.reasons: IO[str] = process.stdout
+
+    def start(self, name: str) -> None:
+        print(name, file=self.names, flush=True)
+
+    def reason(self) -> str | None:
+        """Why the model that was started does not work, if it does not."""
+        line = self.reasons.readline()
+        assert line, "the process ended; see its standard error"
+        found: str | None = json.loads(line)
+        return found
+
+
 @pytest.fixture(scope="module")
-def twin(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("build")
-    transpile(Path(timm.__file__).parent, out, compile=False)
-    return out
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("results")
 
 
-def run(name: str, twin: Path, folder: Path) -> str | None:
-    """Record a model in both roles, and say why its twin does not compile, if it does not."""
-    environment = {**os.environ, "TWIN": str(twin), "OMP_NUM_THREADS": "1"}
-    script = str(FOLDER / "timm_models.py")
-    commands = {
-        role: [sys.executable, script, role, str(folder / role), name] for role in ("eager", "twin")
-    }
-    both = {
-        role: subprocess.Popen(command, env=environment, stdout=-1, stderr=-1, text=True)
-        for role, command in commands.items()
-    }
-    reasons: dict[str, str | None] = {}
-    try:
-        for role, process in both.items():
-            stdout, stderr = process.communicate(timeout=SECONDS)
-            assert process.returncode == 0, f"{role}: {stderr[-2000:]}"
-            reasons[role] = json.loads(stdout.splitlines()[-1])
-    finally:
-        for process in both.values():
-            process.kill()
-    return reasons["twin"]
+@pytest.fixture(scope="module")
+def roles(tmp_path_factory: pytest.TempPathFactory, results: Path) -> Iterator[dict[str, Role]]:
+    twin = tmp_path_factory.mktemp("build")
+    transpile(SOURCE, twin, compile=False)
+    with ExitStack() as stack:
+        yield {name: Role(name, results, twin, stack) for name in ("eager", "twin")}
+
+
+def recorded(file: Path) -> dict[str, Any]:
+    found: dict[str, Any] = torch.load(file)
+    file.unlink()
+    return found
 
 
 def difference(one: list[list[torch.Tensor]], other: list[list[torch.Tensor]]) -> float:
@@ -77,15 +95,17 @@ def difference(one: list[list[torch.Tensor]], other: list[list[torch.Tensor]]) -
 
 @pytest.mark.every_model
 @pytest.mark.parametrize(("family", "name"), CHOSEN["families"].items(), ids=CHOSEN["families"])
-def test_family(family: str, name: str, twin: Path, tmp_path: Path) -> None:
-    reason = run(name, twin, tmp_path)
+def test_family(family: str, name: str, roles: dict[str, Role], results: Path) -> None:
+    for role in roles.values():
+        role.start(name)
+    reasons = {role: process.reason() for role, process in roles.items()}
+    assert reasons["eager"] is None
     if family in NOT_YET:
-        assert reason is not None, "it compiles: take it out of NOT_YET"
-        assert NOT_YET[family] in reason
+        assert reasons["twin"] is not None, "it compiles: take it out of NOT_YET"
+        assert NOT_YET[family] in reasons["twin"]
         return
-    assert reason is None, reason
-    eager: dict[str, Any] = torch.load(tmp_path / "eager")
-    twins: dict[str, Any] = torch.load(tmp_path / "twin")
+    assert reasons["twin"] is None
+    eager, twins = (recorded(results / f"{name}.{role}") for role in ("eager", "twin"))
     for what in ("state", "keys", "size"):
         assert twins[what] == eager[what], what
     assert any(tensor.abs().max() > 0 for call in eager["eager"] for tensor in call)
@@ -93,8 +113,11 @@ def test_family(family: str, name: str, twin: Path, tmp_path: Path) -> None:
     assert difference(twins["compiled"], eager["eager"]) <= RELATIVE
 
 
+@pytest.mark.corpus
 def test_every_family_is_listed() -> None:
     """After an update of timm it is renewed: `python timm_families.py > timm_families.json`."""
+    import timm
+
     if timm.__version__ != CHOSEN["timm"]:
         pytest.skip(f"the list is of timm {CHOSEN['timm']}")
     families = {family for family in timm.list_modules() if timm.list_models(module=family)}

@@ -1,19 +1,23 @@
-"""Build one model of timm in one role, and record what it computes.
+"""Build models of timm in one role, each in a process of its own, and record what they compute.
 
-    python timm_models.py eager FILE NAME    the installed package
-    python timm_models.py twin  FILE NAME    the twin in $TWIN: as it is, and compiled
+    python timm_models.py eager FOLDER    the installed package
+    python timm_models.py twin  FOLDER    the twin in $TWIN: as it is, and compiled
 
-The last line printed is null, or the reason why the twin does not compile. Weights are random,
-drawn from the same seed in both roles.
+Names of models are read from standard input, a line each. What was computed is saved to FOLDER, and
+for each name a line is printed: null, or the reason why the twin does not compile. Processes are
+forked, for importing timm takes longer than most models. Weights are random, drawn from the same
+seed in both roles.
 """
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +26,9 @@ from classification import fingerprint
 
 BATCHES = (2, 1, 2)
 """TorchScript's executor runs other code in its first two calls; and two sizes of batches."""
+
+SECONDS = 600
+"""How long one model may take."""
 
 SMALL = 128
 """The size of the image where a model takes any, to be quick."""
@@ -79,12 +86,12 @@ def record(model: Any) -> dict[str, Any]:
     return {"state": state, "keys": list(model.state_dict()), "size": size, "eager": outputs}
 
 
-def eager(name: str, file: Path) -> str | None:
-    torch.save(record(build(name)), file)
+def eager(name: str, folder: Path) -> str | None:
+    torch.save(record(build(name)), folder / f"{name}.eager")
     return None
 
 
-def twin(name: str, file: Path) -> str | None:
+def twin(name: str, folder: Path) -> str | None:
     import jit_runtime
 
     model = build(name)
@@ -97,18 +104,46 @@ def twin(name: str, file: Path) -> str | None:
         return f"{type(error).__name__}: {error}"
     assert compiled is model and isinstance(model, torch.jit.ScriptModule)
     assert fingerprint(model) == found["state"], "compilation changes the state"
-    torch.save({**found, "compiled": calls(model, found["size"])}, file)
+    torch.save({**found, "compiled": calls(model, found["size"])}, folder / f"{name}.twin")
     return None
 
 
+Work = Callable[[str, Path], "str | None"]
+
+
+def answer(to: Connection, work: Work, name: str, folder: Path) -> None:
+    with torch.inference_mode():
+        to.send(work(name, folder))
+
+
+def in_its_own_process(work: Work, name: str, folder: Path) -> str | None:
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=answer, args=(theirs, work, name, folder))
+    process.start()
+    theirs.close()
+    try:
+        found: str | None = ours.recv() if ours.poll(SECONDS) else f"takes {SECONDS} seconds"
+    except EOFError:
+        found = "the process ended; see its standard error"
+    process.kill()
+    return found
+
+
 def main() -> None:
-    role, file, name = sys.argv[1:]
+    role, folder = sys.argv[1:]
+    answers, sys.stdout = sys.stdout, sys.stderr
     warnings.simplefilter("ignore")
     if role == "twin":
         sys.path.insert(0, os.environ["TWIN"])
-    with torch.inference_mode():
-        reason = {"eager": eager, "twin": twin}[role](name, Path(file))
-    print(json.dumps(reason))
+        import jit_runtime  # noqa: F401 to have it before the processes are forked
+    import timm  # noqa: F401
+
+    for line in sys.stdin:
+        reason = in_its_own_process(
+            {"eager": eager, "twin": twin}[role], line.strip(), Path(folder)
+        )
+        print(json.dumps(reason), file=answers, flush=True)
 
 
 if __name__ == "__main__":
