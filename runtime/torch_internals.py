@@ -83,8 +83,9 @@ def jit_type(annotation: Any) -> JitType | None:
     """TorchScript's type for an annotation; None when there is none (`ann_to_type`)."""
     try:
         return _annotations.ann_to_type(annotation, _sources.fake_range())
-    except (RuntimeError, ValueError, TypeError, OSError):
-        # ValueError: not a type of TorchScript; the others: a class that does not compile.
+    except (RuntimeError, ValueError, TypeError, OSError, AssertionError):
+        # ValueError: not a type of TorchScript; AssertionError: a Union of which one member is none;
+        # the others: a class that does not compile.
         return None
 
 

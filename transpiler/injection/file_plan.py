@@ -96,7 +96,9 @@ class FilePlan:
         needed = sorted({p for spelling in spellings for p in spelling.imports} | set(self.spelled))
         runtime = sorted({*_runtime_names(edits), *self.runtime})
         block = ImportBlock(self.module, self.numbers, min(edits.numbers))
-        added = [(f"from {m} import {n}", m) for m, n in needed if not block.extensible(m)]
+        new = sorted({m for m, _ in needed if not block.extensible(m)})
+        names = {module: [n for m, n in needed if m == module] for module in new}
+        added = [(f"from {m} import {', '.join(names[m])}", m) for m in new]
         added.extend((f"import {module}", module.partition(".")[0]) for module in self.imported)
         added.extend((text, "torch") for text in self.names.runtime_imports(runtime))
         own_module = []

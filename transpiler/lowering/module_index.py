@@ -121,6 +121,11 @@ def _layers_bias(self, index: int) -> torch.Tensor:
     ),
     Example(
         init=_LAYERS,
+        before="for layer in self.layers[1 : len(self.layers)]:\n    x = layer(x)\nreturn x",
+        after=None,
+    ),
+    Example(
+        init=_LAYERS,
         before="layer = self.layers[-1]\nfor other in self.layers[1:]:\n    x = other(x)\n"
         "return layer(x)",
         after=None,
@@ -134,6 +139,8 @@ def constant_index(node: ast.Subscript, context: Context) -> str | None:
         return None
     if index_type(node.value, context) is None or is_literal(node.slice):
         return None
+    if isinstance(node.slice, ast.Slice):
+        return None  # which is no value that a constant could give
     found = decided(node.slice, context)
     if found is None:
         return None
