@@ -31,7 +31,7 @@ SECONDS = 600
 """How long one model may take."""
 
 SMALL = 128
-"""The size of the image where a model takes any, to be quick."""
+"""The side of the image where a model takes any, to be quick."""
 
 
 def build(name: str) -> torch.nn.Module:
@@ -70,13 +70,15 @@ def tensors(value: Any) -> Iterator[torch.Tensor]:
 
 def run_eager(model: Any) -> tuple[tuple[int, ...], list[list[torch.Tensor]]]:
     """The size of image that a model was called with, and what it returned."""
-    full = model.default_cfg["input_size"]
-    if not model.default_cfg.get("fixed_input_size"):
-        small = (full[0], *(min(side, SMALL) for side in full[1:]))
-        try:
-            return small, calls(model, small)
-        except (AssertionError, RuntimeError, ValueError):
-            pass  # it takes no other size than its own, and does not declare it
+    declared = model.default_cfg
+    full = declared["input_size"]
+    small = (full[0], *(min(side, SMALL) for side in full[1:]))
+    if not declared.get("fixed_input_size"):
+        for size in filter(None, (small, declared.get("min_input_size"))):
+            try:
+                return size, calls(model, size)
+            except (AssertionError, RuntimeError, ValueError):
+                pass  # not each model takes any size
     return full, calls(model, full)
 
 
