@@ -91,7 +91,7 @@ def _method(node: ast.Call, method: Method, arguments: Arguments, frame: Frame) 
     _forget_written(node, frame)
     others = frame.project.overrides(method.info, definition.node.name)
     skipped = 0 if "staticmethod" in frame.project.words(definition) else 1
-    return join_all(
+    return join_known(  # some may only raise
         _project_function(node, d, skipped, arguments, frame)
         for d in dict.fromkeys([definition, *others])
     )
