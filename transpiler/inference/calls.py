@@ -91,7 +91,7 @@ def _method(node: ast.Call, method: Method, arguments: Arguments, frame: Frame) 
     _forget_written(node, frame)
     others = frame.project.overrides(method.info, definition.node.name)
     skipped = 0 if "staticmethod" in frame.project.words(definition) else 1
-    return join_known(  # some may only raise
+    return join_known(  # of what only raises nothing is known
         _project_function(node, d, skipped, arguments, frame)
         for d in dict.fromkeys([definition, *others])
     )

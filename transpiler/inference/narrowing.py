@@ -22,6 +22,8 @@ def narrowed(test: ast.expr, frame: Frame) -> Ways:
 
 def _ways(test: ast.expr, env: Environment, frame: Frame) -> Ways:
     match test:
+        case ast.Constant(value=bool(value)):  # assert False, "not supported"
+            return (env, None) if value else (None, env)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             true, false = _ways(operand, env, frame)
             return false, true
