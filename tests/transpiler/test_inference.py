@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from file_trees import make_tree
+from jit_transpile.inference.types import FLOAT, INT, TENSOR, list_of
+from jit_transpile.observe.observed import Observed
+from jit_transpile.pipeline import build
+from jit_transpile.source.tree import scan
 from twins import classes, rewritten, twin_of
 
 HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
@@ -336,3 +342,29 @@ def test_a_method_that_only_raises_says_nothing_of_what_is_returned(body: str) -
                 {body}
         """
     assert types(source, "Net", "head")["x"] == "List[Tensor]"
+
+
+def test_observed_types_are_evidence_below_declared_ones(tmp_path: Path) -> None:
+    source = """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.kept = []
+            def forward(self, xs, n, m: int):
+                return self.kept
+        """
+    functions = {"net.Net.forward": {"xs": list_of(TENSOR), "n": FLOAT, "m": FLOAT}}
+    attributes = {"net.Net": {"kept": list_of(INT)}}
+    tree = make_tree(tmp_path / "src", {"net.py": HEAD + dedent(source)})
+    twin = build(scan(tree, None), observed=Observed(functions, attributes))
+    [record] = twin.classes
+    assert record.parameters["forward"] == {
+        "xs": {"type": "List[Tensor]", "source": "observed"},
+        "n": {"type": "float", "source": "observed"},
+        "m": {"type": "int", "source": "declared"},
+    }
+    assert record.attributes["kept"]["source"] == "observed"
+    [file] = twin.files
+    text = (file.content or b"").decode()
+    assert "def forward(self, xs: list[torch.Tensor], n: float, m: int):" in text
+    assert "self.kept = Attribute([], list[int])" in text
