@@ -3,7 +3,8 @@
 TorchScript takes only literals there, for each module has a type of its own. A constant of the
 instance serves as well, where the constructor decides the index. Any other becomes an argument of a
 new method, which goes through the container, in a loop that TorchScript unrolls, and calls the one
-module. A variable that holds such a module gives way to one that holds its index.
+module. A variable that holds such a module gives way to one that holds its index. An index that is
+out of range raises what it does in Python, though behind what the arguments of the call do.
 """
 
 from __future__ import annotations
