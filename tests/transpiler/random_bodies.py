@@ -60,7 +60,7 @@ INIT = """\
 EXPRESSIONS: dict[str, list[str]] = {
     "int": [
         *("0", "1", "7", "-3", "{int} + {int}", "{int} - {int}", "({int} * {int}) % 97"),
-        *("{int} // {int}", "{int} % {int}", "-{int}", "abs({int})", "max({int}, {int})"),
+        *("{int} // 3", "{int} % 5", "-{int}", "abs({int})", "max({int}, {int})"),
         *("len({List[int]})", "len({str})", "x.size(0)", "x.dim()", "x.shape[1]", "x.shape[-1]"),
         *("{List[int]}[0]", "{Dict[str, int]}['a']", "{Dict[str, int]}.get('b', {int})"),
         *("{Tuple[int, Tensor]}[0]", "{int} if {bool} else {int}", "int({float})", "int({bool})"),

@@ -368,3 +368,24 @@ def test_observed_types_are_evidence_below_declared_ones(tmp_path: Path) -> None
     text = (file.content or b"").decode()
     assert "def forward(self, xs: list[torch.Tensor], n: float, m: int):" in text
     assert "self.kept = Attribute([], list[int])" in text
+
+
+def test_what_is_always_used_is_not_none() -> None:
+    source = """
+        class Net(nn.Module):
+            def __init__(self, bias):
+                super().__init__()
+                self.bias = nn.Parameter(torch.ones(1)) if bias else None
+            def shifted(self, x):
+                if self.bias is None:  # TorchScript prunes what this instance does not do
+                    return None
+                return x + self.bias
+            def doubled(self, y):
+                return y * 2
+            def given(self, y):
+                return 0 if y is None else y.dim()
+            def forward(self, x):
+                return self.doubled(self.shifted(x)) * self.given(self.shifted(x))
+        """
+    assert signature(source, "doubled") == "def doubled(self, y):"
+    assert signature(source, "given") == "def given(self, y: Optional[torch.Tensor]):"

@@ -175,6 +175,22 @@ def _is_called(function: FunctionNode, name: str) -> bool:
     )
 
 
+def is_always_used(function: FunctionNode, name: str) -> bool:
+    """Whether a function does nothing with a parameter but what fails where it is None."""
+    used: set[ast.expr] = set()
+    for node in ast.walk(function):
+        match node:
+            case ast.BinOp(left=left, right=right):
+                used.update((left, right))
+            case ast.Attribute(value=value) | ast.Subscript(value=value):
+                used.add(value)
+            case ast.Compare(left=left, comparators=comparators, ops=operators):
+                if all(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in operators):
+                    used.update((left, *comparators))
+    uses = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name]
+    return bool(uses) and used.issuperset(uses)
+
+
 def _is_told_apart(function: FunctionNode, name: str) -> bool:
     """Whether the function asks of what type a parameter is, as TorchScript wants it of a Union."""
     return any(

@@ -21,8 +21,19 @@ from .expansions import Expansion, expansion
 from .literals import literal_type
 from .members import dotted, of_symbol
 from .operators import Operators
-from .parameters import declared_annotations, parameters
-from .types import NEVER, NONE, TENSOR, UNKNOWN, Type, join, join_all, name_of, optional
+from .parameters import declared_annotations, is_always_used, parameters
+from .types import (
+    NEVER,
+    NONE,
+    TENSOR,
+    UNKNOWN,
+    Type,
+    join,
+    join_all,
+    name_of,
+    optional,
+    without_none,
+)
 
 
 class ProjectTypes:
@@ -55,6 +66,7 @@ class ProjectTypes:
         self.declared_return = cache(self._declared_return)
         self.declared_attribute = cache(self._declared_attribute)
         self.is_module = cache(self._is_module)
+        self.is_always_used = cache(_is_always_used)
         self._expansions: dict[ast.Call, Expansion | None] = {}
         self.globals: dict[tuple[int, str], Type] = {}
 
@@ -66,7 +78,11 @@ class ProjectTypes:
         seen, is_optional = self._given(function, name, asker)
         if seen in (NEVER, NONE):
             seen = self.evidence.ask(("use", function, name), asker)
-        return optional(seen) if is_optional and seen is not NEVER else seen
+        if is_optional:
+            return optional(seen) if seen is not NEVER else seen
+        if seen.is_optional and self.is_always_used(function, name):
+            return without_none(seen)  # None comes from a branch that this instance does not have
+        return seen
 
     def is_open(self, function: Definition, name: str, asker: Definition | None) -> bool:
         """Whether neither a declaration, nor a default, nor a call tells a parameter's type."""
@@ -221,6 +237,11 @@ class ProjectTypes:
 
     def _is_module(self, name: str) -> bool:
         return self.resolver.project.module(name) is not None
+
+
+def _is_always_used(function: Definition, name: str) -> bool:
+    assert isinstance(function.node, FunctionNode)
+    return is_always_used(function.node, name)
 
 
 def _parameters(function: Definition) -> dict[str, tuple[ast.arg, ast.expr | None]]:
