@@ -14,6 +14,7 @@ from .frame import Frame
 from .literals import literal_type
 from .lookup import above_super, global_type, inherited, member
 from .narrowing import narrowed
+from .operations import binary, literal_index, starred_tuple, symbol_of, unpacked
 from .types import (
     BOOL,
     ELLIPSIS,
@@ -29,7 +30,6 @@ from .types import (
     join_all,
     join_known,
     list_of,
-    sequence_of,
     tuple_of,
     without_none,
 )
@@ -99,28 +99,10 @@ def _subscript(node: ast.Subscript, frame: Frame) -> Type:
         frame.use(node.value, dict_of(STR, TENSOR))
     members = without_none(receiver).members if receiver.is_union else (receiver,)
     index = frame.found.types.get(node.slice, UNKNOWN)
-    is_slice, literal = isinstance(node.slice, ast.Slice), _literal(node.slice)
+    is_slice, literal = isinstance(node.slice, ast.Slice), literal_index(node.slice)
     return join_known(
         operators.subscript(m, index, is_slice=is_slice, literal=literal) for m in members
     )
-
-
-def _literal(node: ast.expr) -> int | slice | None:
-    """The value of an index, or of a slice, that is written out."""
-    if not isinstance(node, ast.Slice):
-        return _literal_int(node)
-    bounds = [None if b is None else _literal_int(b) for b in (node.lower, node.upper, node.step)]
-    given = [b for b in (node.lower, node.upper, node.step) if b is not None]
-    return slice(*bounds) if len(given) == sum(b is not None for b in bounds) else None
-
-
-def _literal_int(node: ast.expr) -> int | None:
-    match node:
-        case ast.Constant(value=int(value)):
-            return value
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(value))):
-            return -value
-    return None
 
 
 def _index(node: ast.expr, frame: Frame) -> None:
@@ -143,22 +125,6 @@ def _slice(node: ast.Slice, frame: Frame) -> Type:
 def _binary(node: ast.BinOp, frame: Frame) -> Type:
     left, right = evaluate(node.left, frame), evaluate(node.right, frame)
     return binary(symbol_of(node.op), left, right)
-
-
-def binary(operator: str, left: Type, right: Type) -> Type:
-    """The result of an operator; of unions, of all combinations that are known to work."""
-    if not left.is_union and not right.is_union:
-        return operators.binary(operator, left, right)
-    return join_known(
-        operators.binary(operator, a, b)
-        for a in without_none(left).members
-        for b in without_none(right).members
-    )
-
-
-def symbol_of(operator: ast.operator | ast.unaryop) -> str:
-    """An operator as it is written."""
-    return _SYMBOLS[type(operator)]
 
 
 def _unary(node: ast.UnaryOp, frame: Frame) -> Type:
@@ -242,21 +208,8 @@ def _starred(node: ast.Starred, frame: Frame) -> Type:
 def _tuple(node: ast.Tuple, frame: Frame) -> Type:
     types = [evaluate(element, frame) for element in node.elts]
     if any(isinstance(element, ast.Starred) for element in node.elts):
-        return _starred_tuple(node, types)
+        return starred_tuple(node, types)
     return tuple_of(*types)
-
-
-def _starred_tuple(node: ast.Tuple, types: list[Type]) -> Type:
-    flat: list[Type] = []
-    for element, of in zip(node.elts, types, strict=True):
-        if not isinstance(element, ast.Starred):
-            flat.append(of)
-        elif of.name == "Tuple" and ELLIPSIS not in of.args:
-            flat.extend(of.args)
-        else:
-            inner = iterated(of)
-            return sequence_of(join_all([*flat, inner, *types])) if inner is INT else UNKNOWN
-    return tuple_of(*flat)
 
 
 def _dict(node: ast.Dict, frame: Frame) -> Type:
@@ -319,7 +272,7 @@ def bind_target(
         case ast.Tuple(elts=targets) | ast.List(elts=targets):
             if value is not None:
                 frame.use(value, tuple_of(*[TENSOR] * len(targets)))
-            for inner, part in zip(targets, _unpacked(of, targets), strict=True):
+            for inner, part in zip(targets, unpacked(of, targets), strict=True):
                 bind_target(inner, part, frame)
         case ast.Starred(value=inner):
             bind_target(inner, list_of(iterated(of)), frame)
@@ -343,25 +296,6 @@ def _bind_attribute(
         frame.env.forget(f"{target.value.id}.{attr}")
         frame.env.types[f"{target.value.id}.{attr}"] = of
     frame.found.types[target] = of
-
-
-def _unpacked(of: Type, targets: list[ast.expr]) -> list[Type]:
-    """The parts of a value that is taken apart; of a union, of the members that fit."""
-    count = len(targets)
-    fitting = []
-    for member_type in without_none(of).members if of.is_union else (of,):
-        if member_type.name == "Tuple" and ELLIPSIS not in member_type.args:
-            if len(member_type.args) == count:
-                fitting.append(list(member_type.args))
-            elif any(isinstance(target, ast.Starred) for target in targets):
-                fitting.append([join_all(member_type.args)] * count)
-        else:
-            element = iterated(member_type)
-            if element is not UNKNOWN:
-                fitting.append([element] * count)
-    if not fitting:
-        return [UNKNOWN] * count
-    return [join_all(parts) for parts in zip(*fitting, strict=True)]
 
 
 def _call(node: ast.Call, frame: Frame) -> Type:
@@ -404,25 +338,6 @@ def _yield(node: ast.Yield | ast.YieldFrom, frame: Frame) -> Type:
     frame.add(("generator", frame.function), node, NONE)
     return _parts(node, frame)
 
-
-_SYMBOLS: dict[type[ast.AST], str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.Pow: "**",
-    ast.MatMult: "@",
-    ast.BitAnd: "&",
-    ast.BitOr: "|",
-    ast.BitXor: "^",
-    ast.LShift: "<<",
-    ast.RShift: ">>",
-    ast.USub: "-",
-    ast.UAdd: "+",
-    ast.Invert: "~",
-}
 
 _HANDLERS: dict[type[ast.expr], Callable[..., Type]] = {
     ast.Constant: _constant,

@@ -123,9 +123,18 @@ def _instance(value: ast.expr, classes: ast.expr, env: Environment, frame: Frame
         _set(false, key, union(outside) if outside else NEVER)
     elif any(_is_of(known, name) for name in names):
         return true, None if frame.is_compiled else false  # TorchScript goes by the type too
+    elif _is_declared(value, known, frame) and all(_last(n) in _CLASSES | _GENERIC for n in names):
+        return None, false
     else:
         _set(true, key, _CLASSES.get(_last(names[0]) or "", UNKNOWN))
     return true, false
+
+
+def _is_declared(value: ast.expr, known: Type, frame: Frame) -> bool:
+    """Whether it is a parameter of a compiled function, of the type that it is declared to have."""
+    if frame.function is None or not frame.is_compiled or not isinstance(value, ast.Name):
+        return False
+    return frame.project.declared_parameter(frame.function, value.id) is known
 
 
 def _is_of(member: Type, name: ast.expr) -> bool:

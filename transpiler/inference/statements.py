@@ -9,9 +9,10 @@ from ..analysis.liveness import decided
 from ..analysis.names import word
 from .containers import iterated
 from .environment import Environment, joined
-from .expressions import binary, bind_target, evaluate, symbol_of
+from .expressions import bind_target, evaluate
 from .frame import Frame
 from .narrowing import narrowed
+from .operations import binary, symbol_of
 from .promotion import is_promotable
 from .types import FLOAT, INT, NONE, TENSOR, UNKNOWN, Type, join
 

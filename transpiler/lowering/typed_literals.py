@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 
-from ..inference.expressions import symbol_of
+from ..inference.operations import symbol_of
 from ..inference.types import FLOAT, NEVER, NONE, STR, TENSOR, Type, dict_of, list_of
 from .context import Context
 from .example import Example
