@@ -389,3 +389,16 @@ def test_what_is_always_used_is_not_none() -> None:
         """
     assert signature(source, "doubled") == "def doubled(self, y):"
     assert signature(source, "given") == "def given(self, y: Optional[torch.Tensor]):"
+
+
+def test_what_a_declared_type_rules_out_returns_nothing() -> None:
+    source = """
+        class Net(nn.Module):
+            def helper(self, x, sizes: list[int]):
+                if isinstance(sizes, torch.Tensor):
+                    return sizes, x
+                return x * len(sizes)
+            def forward(self, x):
+                return self.helper(x, [1]) + 1
+        """
+    assert signature(source, "helper") == "def helper(self, x, sizes: list[int]):"
