@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 
 from ..inference.operations import symbol_of
-from ..inference.types import FLOAT, NEVER, NONE, STR, TENSOR, Type, dict_of, list_of
+from ..inference.types import FLOAT, NEVER, NONE, SCALARS, STR, TENSOR, Type, dict_of, list_of
 from .context import Context
 from .example import Example
 
@@ -39,6 +39,13 @@ EXAMPLES = [
         "return total",
         after="total = torch.tensor(0)\nfor row in x:\n"
         "    total = total + (row if row.dim() > 1 else -row)\nreturn total",
+    ),
+    Example(
+        init="self.count = None",
+        before="self.count = 0\nself.count += x.dim() - 1\nn = self.count\nself.count = None\n"
+        "return x * n",
+        after="self.count = 0\nself.count = unwrap(self.count) + (x.dim() - 1)\n"
+        "n = unwrap(self.count)\nself.count = None\nreturn x * n",
     ),
     Example(  # what is kept of it on the way would be changed, or not changed, with it
         before="total, kept = x.sum(), []\nn = 0\nfor row in x:\n    n += row\n"
@@ -101,14 +108,21 @@ def _number(name: ast.Name, number: int, of: Type | None, context: Context) -> s
 
 
 def augmented(node: ast.AugAssign, context: Context) -> str | None:
-    """Add to what has become a tensor as one adds to an int: the sum is a new object."""
-    literals = context.facts.augmented.get(node, frozenset())
-    if not any(context.facts.promoted.get(literal) is TENSOR for literal in literals):
+    """Add to what has become a tensor as one adds to an int: the sum is a new object.
+
+    So it is of a number that was None at first; TorchScript does not add to an Optional.
+    """
+    facts, target = context.facts, context.text(node.target)
+    if any(facts.promoted.get(literal) is TENSOR for literal in facts.augmented.get(node, ())):
+        current = target
+    elif node.target in facts.unwrapped and facts.assigned.get(node) in SCALARS.values():
+        current = f"{context.runtime('unwrap')}({target})"
+    else:
         return None
-    name, value = context.text(node.target), context.text(node.value)
-    is_atom = isinstance(node.value, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
-    operand = value if is_atom or isinstance(node.value, ast.Constant) else f"({value})"
-    return f"{name} = {name} {symbol_of(node.op)} {operand}"
+    value = context.text(node.value)
+    atoms = ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant
+    operand = value if isinstance(node.value, atoms) else f"({value})"
+    return f"{target} = {current} {symbol_of(node.op)} {operand}"
 
 
 def _held(value: ast.expr, name: str, context: Context) -> Type | None:
