@@ -40,6 +40,7 @@ def signature(source: str, function: str) -> str:
         ("a, b = n\nreturn a + b", "Tuple[Tensor, Tensor]"),
         ("return x if n == 'none' else x + 1", "str"),
         ("return x * n", "Tensor"),
+        ("n = n if isinstance(n, (list, tuple)) else [n]\nreturn x * n[0]", "Tensor"),
         ("n = n + 1\nfor _ in range(3):\n    x = x + n\nreturn x", "Tensor"),
     ],
 )

@@ -184,8 +184,10 @@ def _if_exp(node: ast.IfExp, frame: Frame) -> Type:
     frame.env = false
     orelse = evaluate(node.orelse, frame) if false is not None else NEVER
     frame.env = before
-    frame.use(node.body, orelse)  # n if n is not None else 3
-    frame.use(node.orelse, body)
+    told_apart = [before.open - way.open for way in (true, false) if way is not None]
+    for value, other in ((node.body, orelse), (node.orelse, body)):
+        if not (isinstance(value, ast.Name) and any(value.id in names for names in told_apart)):
+            frame.use(value, other)  # n if n is not None else 3; not x if isinstance(x, list)
     return join(body, orelse)
 
 

@@ -6,7 +6,20 @@ import ast
 
 from .environment import Environment, joined
 from .frame import Frame
-from .types import BOOL, FLOAT, INT, NEVER, NONE, STR, TENSOR, UNKNOWN, Type, union, without_none
+from .types import (
+    BOOL,
+    FLOAT,
+    INT,
+    NEVER,
+    NONE,
+    STR,
+    TENSOR,
+    UNKNOWN,
+    Type,
+    join_all,
+    union,
+    without_none,
+)
 
 Ways = tuple[Environment | None, Environment | None]
 """What is known where a condition holds, and where it does not; None where that cannot be."""
@@ -126,7 +139,7 @@ def _instance(value: ast.expr, classes: ast.expr, env: Environment, frame: Frame
     elif _is_declared(value, known, frame) and all(_last(n) in _CLASSES | _GENERIC for n in names):
         return None, false
     else:
-        _set(true, key, _CLASSES.get(_last(names[0]) or "", UNKNOWN))
+        _set(true, key, join_all(_CLASSES.get(_last(name) or "", UNKNOWN) for name in names))
     return true, false
 
 
