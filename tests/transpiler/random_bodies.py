@@ -79,7 +79,7 @@ EXPRESSIONS: dict[str, list[str]] = {
         *("'a' in {Dict[str, int]}", "{Optional[int]} is None", "{str}.startswith('A')"),
         *("bool({int})", "bool({List[int]})", "isinstance({Tensor}, torch.Tensor)"),
         *("{int} != 2 > {int}", "{str} in ('a', 'Ab')", "self.training", "self.width > 2"),
-        *("self.last is None", "isinstance({int}, int)", "isinstance({Tensor}, (str, int))"),
+        *("self.last is None", "isinstance({int}, int)", "isinstance({int}, (int, float))"),
     ],
     "str": [
         *("'a'", "{str} + 'b'", "{str}.upper()", "str({int})", "f'{{{int}}}'", "{str}[1:]"),
