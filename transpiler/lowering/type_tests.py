@@ -83,11 +83,21 @@ def type_test(node: ast.Call, context: Context) -> str | None:
         if value in context.facts.assumed:
             return _when_compiled(bool(inside), node, context)
         return str(bool(inside)) if is_repeatable(value) else None
-    texts = [context.spell(member) for member in inside]
+    texts = dict.fromkeys(_python_class(member, context) for member in inside)
     if None in texts:
         return None
     spelt = ", ".join(text for text in texts if text is not None)
-    return f"isinstance({context.text(value)}, {spelt if len(inside) == 1 else f'({spelt})'})"
+    return f"isinstance({context.text(value)}, {spelt if len(texts) == 1 else f'({spelt})'})"
+
+
+def _python_class(member: Type, context: Context) -> str | None:
+    """The class that both ask for.
+
+    TorchScript has no ``dict``, and Python does not ask for ``Dict[str, int]``.
+    """
+    if member.name in ("List", "Tuple"):
+        return member.name.lower()
+    return None if member.name == "Dict" else context.spell(member)
 
 
 def _when_compiled(answer: bool, node: ast.Call, context: Context) -> str | None:
