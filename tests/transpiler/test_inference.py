@@ -126,6 +126,21 @@ def test_containers_of_modules_are_looked_into() -> None:
     assert types(source, "Head")["feats"] == "List[Tensor]"
 
 
+def test_a_default_of_none_that_nothing_else_tells_of_is_no_evidence() -> None:
+    source = """
+        def cut(x, threshold=None):
+            return x if threshold is None else x[x > threshold]
+        def score(x, threshold=None):
+            return cut(x, threshold=threshold)
+        def other(x, threshold=None):
+            return cut(x, threshold=threshold)
+        class Net(nn.Module):
+            def forward(self, x):
+                return score(x, 0.5) + other(x)
+        """
+    assert signature(source, "cut") == "def cut(x, threshold: Optional[float] = None):"
+
+
 def test_a_sequential_hands_on_results_and_shows_only_what_its_first_module_is_given() -> None:
     source = """
         class Two(nn.Module):

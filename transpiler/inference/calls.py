@@ -138,7 +138,8 @@ def bind_arguments(
 
 def _show(definition: Definition, name: str, argument: ast.expr, of: Type, frame: Frame) -> None:
     frame.found.passed[argument] = (definition, name)
-    frame.add(("parameter", definition, name), argument, of)
+    if not (frame.is_open(argument) and of.is_optional):  # a default of None, and no more known
+        frame.add(("parameter", definition, name), argument, of)
     wanted = frame.project.parameter(definition, name, frame.function)
     if wanted is not NEVER:
         frame.use(argument, wanted)

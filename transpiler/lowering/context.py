@@ -13,7 +13,7 @@ from ..inference.annotations import AnnotationReader
 from ..inference.expansions import Expansion
 from ..inference.frame import FunctionTypes
 from ..inference.parameters import annotated
-from ..inference.types import UNKNOWN, Type
+from ..inference.types import NEVER, UNKNOWN, Type
 from ..source.resolver import Definition, Symbol
 from ..source.scopes import FunctionNode
 from .positions import conditions, not_always_evaluated, parents
@@ -225,11 +225,12 @@ class Context:
     def takes_several_types(self, expansion: Expansion) -> bool:
         """Whether no annotations tell TorchScript what a function is given everywhere."""
         project, function = self.tree.project, expansion.function
-        return any(
-            name not in project.annotations(function)
-            and annotated(project.parameter(function, name, None)) is None
+        given = (
+            project.parameter(function, name, None)
             for name in project.parameters(function)
+            if name not in project.annotations(function)
         )
+        return any(of is not NEVER and annotated(of) is None for of in given)
 
     def is_settled(self, name: ast.expr) -> bool:
         """Whether a function is called by a name that never stands for anything else."""
