@@ -141,6 +141,28 @@ def test_a_default_of_none_that_nothing_else_tells_of_is_no_evidence() -> None:
     assert signature(source, "cut") == "def cut(x, threshold: Optional[float] = None):"
 
 
+def test_what_one_caller_gives_tells_nothing_of_another() -> None:
+    source = """
+        class Scale(nn.Module):
+            def forward(self, x, n):
+                return x * n
+        class One(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.scale = Scale()
+            def forward(self, x):
+                return self.scale(x, 3)
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.scale = Scale()
+            def forward(self, x, y):
+                return self.scale(x, y)
+        """
+    assert types(source, "Net") == {"x": "Tensor", "y": "Tensor"}
+    assert signature(source, "forward") == "def forward(self, x, n):"
+
+
 def test_a_sequential_hands_on_results_and_shows_only_what_its_first_module_is_given() -> None:
     source = """
         class Two(nn.Module):

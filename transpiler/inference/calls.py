@@ -140,7 +140,7 @@ def _show(definition: Definition, name: str, argument: ast.expr, of: Type, frame
     frame.found.passed[argument] = (definition, name)
     if not (frame.is_open(argument) and of.is_optional):  # a default of None, and no more known
         frame.add(("parameter", definition, name), argument, of)
-    wanted = frame.project.parameter(definition, name, frame.function)
+    wanted = frame.project.wanted(definition, name, frame.function)
     if wanted is not NEVER:
         frame.use(argument, wanted)
 

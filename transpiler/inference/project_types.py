@@ -84,6 +84,20 @@ class ProjectTypes:
             return without_none(seen)  # None comes from a branch that this instance does not have
         return seen
 
+    def wanted(self, function: Definition, name: str, asker: Definition | None) -> Type:
+        """The type that a function itself wants of a parameter, whatever others give it.
+
+        NEVER when neither a declaration, nor the default, nor its body tells.
+        """
+        declared = self.declared_parameter(function, name) or self._observed(function, name)
+        if declared is not None:
+            return declared
+        default = self.parameters(function)[name][1]
+        given = self.default(function, default) if default is not None else None
+        if given is not None and given is not NONE:
+            return given
+        return self.evidence.ask(("use", function, name), asker)
+
     def is_open(self, function: Definition, name: str, asker: Definition | None) -> bool:
         """Whether neither a declaration, nor a default, nor a call tells a parameter's type."""
         if self.declared_parameter(function, name) or self._observed(function, name):

@@ -34,7 +34,11 @@ def dict_get(node: ast.Call, context: Context) -> str | None:
     of, given = context.type_of(held), context.type_of(default)
     if of.name != "Dict" or given is of.args[1] or not _joins(of.args[1], given):
         return None
-    if not (is_repeatable(held) and is_repeatable(key) and is_repeatable(default)):
+    if not (
+        is_repeatable(held, context)
+        and is_repeatable(key, context)
+        and is_repeatable(default, context)
+    ):
         return None
     mapping, index = context.text(held), context.text(key)
     text = f"{mapping}[{index}] if {index} in {mapping} else {context.text(default)}"

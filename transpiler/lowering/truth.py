@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 
+from ..analysis.classes import ClassInfo
 from ..inference.types import (
     BOOL,
     COMPLEX,
@@ -42,7 +43,7 @@ EXAMPLES = [
 def truth_of_optional(node: ast.expr, text: str, context: Context) -> str | None:
     """Write out the truth of an Optional or a tuple in a condition."""
     of = context.type_of(node)
-    if not (of.is_optional or of.name == "Tuple") or of is NONE or not is_repeatable(node):
+    if not (of.is_optional or of.name == "Tuple") or of is NONE or not is_repeatable(node, context):
         return None
     if not context.in_condition(node) or node in context.facts.unwrapped:
         return None
@@ -52,13 +53,15 @@ def truth_of_optional(node: ast.expr, text: str, context: Context) -> str | None
     return condition if context.is_test(node) else f"({condition})"
 
 
-def is_repeatable(node: ast.expr) -> bool:
+def is_repeatable(node: ast.expr, context: Context) -> bool:
     """Whether evaluating an expression twice is as evaluating it once."""
     match node:
         case ast.Name() | ast.Constant():
             return True
-        case ast.Attribute(value=value):
-            return is_repeatable(value)
+        case ast.Attribute(value=value, attr=attr):
+            of = context.type_of(value).of
+            is_property = isinstance(of, ClassInfo) and of.lookup(attr) is not None
+            return not is_property and is_repeatable(value, context)
     return False
 
 

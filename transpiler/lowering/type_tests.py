@@ -82,7 +82,7 @@ def type_test(node: ast.Call, context: Context) -> str | None:
     if len(inside) in (0, len(of.members)):
         if value in context.facts.assumed:
             return _when_compiled(bool(inside), node, context)
-        return str(bool(inside)) if is_repeatable(value) else None
+        return str(bool(inside)) if is_repeatable(value, context) else None
     texts = dict.fromkeys(_python_class(member, context) for member in inside)
     if None in texts:
         return None

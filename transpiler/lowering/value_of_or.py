@@ -19,6 +19,11 @@ EXAMPLES = [
         after=None,  # a call is evaluated once
     ),
     Example(
+        body="@property\ndef width(self) -> int:\n    return 2",
+        before="n = self.width or 3\nreturn x * n",
+        after=None,  # nor is a property asked twice
+    ),
+    Example(
         before="n = x.size(0)\nm = n or x.size(1)\nreturn x * m",
         after="n = x.size(0)\nm = n if n != 0 else x.size(1)\nreturn x * m",
     ),
@@ -41,7 +46,9 @@ def value_of_or(node: ast.BoolOp, context: Context) -> str | None:
     if context.in_condition(node) or UNKNOWN in types or all(of is BOOL for of in types):
         return None
     *firsts, last = node.values
-    if not all(map(is_repeatable, firsts)) or not _is_of_one_type(node, types):
+    if not all(is_repeatable(value, context) for value in firsts) or not _is_of_one_type(
+        node, types
+    ):
         return None
     text = context.text(last)
     for value, of in reversed(list(zip(firsts, types, strict=False))):
