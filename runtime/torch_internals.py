@@ -84,7 +84,7 @@ def jit_type(annotation: Any) -> JitType | None:
     try:
         return _annotations.ann_to_type(annotation, _sources.fake_range())
     except (RuntimeError, ValueError, TypeError, OSError, AssertionError):
-        # ValueError: not a type of TorchScript; AssertionError: a Union of which one member is none;
+        # ValueError: not a type of TorchScript; AssertionError: a Union with a member that is none;
         # the others: a class that does not compile.
         return None
 
