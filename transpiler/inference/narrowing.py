@@ -50,7 +50,9 @@ def _ways(test: ast.expr, env: Environment, frame: Frame) -> Ways:
             if isinstance(op, ast.IsNot | ast.NotEq):
                 true, false = _is_none(left, env, frame)
                 return false, true
-        case ast.Call(func=ast.Name(id="isinstance"), args=[value, classes]):
+        case ast.Call(
+            func=ast.Name(id="isinstance") | ast.Attribute(attr="isinstance"), args=[value, classes]
+        ):
             return _instance(value, classes, env, frame)
         case ast.Call() if test in frame.found.expanded:
             return _ways(frame.found.expanded[test].expression, env, frame)
@@ -118,7 +120,7 @@ def _truth(node: ast.expr, env: Environment, frame: Frame) -> Ways:
 
 
 _CLASSES = {"Tensor": TENSOR, "int": INT, "float": FLOAT, "bool": BOOL, "str": STR}
-_GENERIC = {"list": "List", "tuple": "Tuple", "dict": "Dict"}
+_GENERIC = {"list": "List", "tuple": "Tuple", "dict": "Dict"} | {n: n for n in ("List", "Dict")}
 
 
 def _instance(value: ast.expr, classes: ast.expr, env: Environment, frame: Frame) -> Ways:
@@ -166,6 +168,8 @@ def _last(name: ast.expr) -> str | None:
     match name:
         case ast.Name(id=last) | ast.Attribute(attr=last):
             return last
+        case ast.Subscript(value=value):  # torch.jit.isinstance(x, Dict[str, Tensor])
+            return _last(value)
     return None
 
 

@@ -36,6 +36,13 @@ EXAMPLES = [
         before="y = [x]\nif isinstance(self.grown(y), (list, dict)):\n    x = x * len(y)\nreturn x",
         after=None,
     ),
+    Example(
+        setup="from typing import Dict, Union\nfrom torch import Tensor",
+        body="def given(self, x: Tensor) -> Union[Tensor, Dict[str, Tensor]]:\n    return x",
+        before="y = self.given(x)\nreturn y['a'] if isinstance(y, dict) else y",
+        after="y = self.given(x)\n"
+        "return y['a'] if torch.jit.isinstance(y, Dict[str, Tensor]) else y",
+    ),
     Example(before="return x if isinstance(x, torch.Tensor) else x[0]", after=None),
 ]
 
@@ -83,6 +90,8 @@ def type_test(node: ast.Call, context: Context) -> str | None:
         if value in context.facts.assumed:
             return _when_compiled(bool(inside), node, context)
         return str(bool(inside)) if is_repeatable(value, context) else None
+    if any(member.name == "Dict" for member in inside):
+        return _of_generic(inside, value, context)
     texts = dict.fromkeys(_python_class(member, context) for member in inside)
     if None in texts:
         return None
@@ -90,14 +99,17 @@ def type_test(node: ast.Call, context: Context) -> str | None:
     return f"isinstance({context.text(value)}, {spelt if len(texts) == 1 else f'({spelt})'})"
 
 
-def _python_class(member: Type, context: Context) -> str | None:
-    """The class that both ask for.
+def _of_generic(inside: list[Type], value: ast.expr, context: Context) -> str | None:
+    """Ask for one type of dicts. In Python this looks at what is in the dict, too."""
+    torch, spelt = context.imported("torch"), context.spell(inside[0])
+    if len(inside) > 1 or torch is None or spelt is None:
+        return None
+    return f"{torch}.jit.isinstance({context.text(value)}, {spelt})"
 
-    TorchScript has no ``dict``, and Python does not ask for ``Dict[str, int]``.
-    """
-    if member.name in ("List", "Tuple"):
-        return member.name.lower()
-    return None if member.name == "Dict" else context.spell(member)
+
+def _python_class(member: Type, context: Context) -> str | None:
+    """The class that both Python and TorchScript ask for."""
+    return member.name.lower() if member.name in ("List", "Tuple") else context.spell(member)
 
 
 def _when_compiled(answer: bool, node: ast.Call, context: Context) -> str | None:
