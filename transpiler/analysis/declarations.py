@@ -113,7 +113,8 @@ def self_name(function: FunctionNode) -> str | None:
     return parameters[0].arg if parameters else None
 
 
-_REGISTER = frozenset({"register_buffer", "register_parameter", "register_module", "add_module"})
+REGISTERING = frozenset({"register_buffer", "register_parameter", "register_module", "add_module"})
+"""Methods of ``nn.Module`` that give it an attribute by a name."""
 
 
 @cache
@@ -125,7 +126,7 @@ def registered(info: ClassInfo) -> frozenset[str]:
         for node in walk(function)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
-        and node.func.attr in _REGISTER
+        and node.func.attr in REGISTERING
         and node.args
         and isinstance(node.args[0], ast.Constant)
     )
@@ -135,7 +136,7 @@ def _assigned(statement: ast.stmt, receiver: str) -> Iterator[Assignment]:
     match statement:
         case ast.Assign(targets=targets, value=value):
             names = [_attribute(target, receiver) for target in targets]
-            comment = _parsed(statement.type_comment)
+            comment = parsed_comment(statement.type_comment)
             if all(names):
                 for name in names:
                     assert name is not None
@@ -169,7 +170,8 @@ def _attribute(target: ast.expr, receiver: str) -> str | None:
     return None
 
 
-def _parsed(comment: str | None) -> ast.expr | None:
+def parsed_comment(comment: str | None) -> ast.expr | None:
+    """The type that a type comment names (PEP 484); None for none, or no expression."""
     if comment is None:
         return None
     try:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ..analysis.classes import ClassInfo
+from ..analysis.declarations import REGISTERING
 from ..source.resolver import Definition
 from ..source.scopes import FunctionNode
 from . import operators
@@ -68,16 +69,13 @@ def call(node: ast.Call, function: Type, arguments: Arguments, frame: Frame) -> 
     return UNKNOWN
 
 
-_REGISTERS = frozenset({"register_buffer", "register_parameter", "register_module", "add_module"})
-
-
 def _registered(node: ast.Call, arguments: Arguments, frame: Frame) -> None:
     """``self.register_buffer("name", value)`` sets an attribute, as do others like it."""
     match node:
         case ast.Call(
             func=ast.Attribute(value=ast.Name(id=receiver), attr=attr),
             args=[ast.Constant(value=str(name)), *_],
-        ) if attr in _REGISTERS and receiver == frame.receiver and frame.owner is not None:
+        ) if attr in REGISTERING and receiver == frame.receiver and frame.owner is not None:
             given = [*arguments.positional[1:], *arguments.keywords.values()]
             of = given[0] if given else NONE
             if "module" not in attr and of is not NONE:

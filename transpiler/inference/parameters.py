@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..analysis.declarations import parsed_comment
 from ..source.resolver import Definition
 from ..source.scopes import FunctionNode
 from ..source.walk import walk
@@ -66,7 +67,9 @@ def declared_annotations(function: Definition) -> dict[str, ast.expr]:
     node = function.node
     assert isinstance(node, FunctionNode)
     found: dict[str, ast.expr] = {}
-    declared = [(p.arg, p.annotation or _parsed(p.type_comment)) for p, _ in parameters(node)]
+    declared = [
+        (p.arg, p.annotation or parsed_comment(p.type_comment)) for p, _ in parameters(node)
+    ]
     signature = _signature(node.type_comment)
     if signature is not None:
         names = [name for name, _ in declared]
@@ -81,13 +84,6 @@ def declared_annotations(function: Definition) -> dict[str, ast.expr]:
 def _signature(comment: str | None) -> ast.FunctionType | None:
     try:
         return ast.parse(comment, mode="func_type") if comment is not None else None
-    except SyntaxError:
-        return None
-
-
-def _parsed(comment: str | None) -> ast.expr | None:
-    try:
-        return ast.parse(comment, mode="eval").body if comment is not None else None
     except SyntaxError:
         return None
 

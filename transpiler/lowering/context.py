@@ -16,7 +16,7 @@ from ..inference.parameters import annotated
 from ..inference.types import NEVER, UNKNOWN, Type
 from ..source.resolver import Definition, Symbol
 from ..source.scopes import FunctionNode
-from .positions import conditions, not_always_evaluated, parents
+from .positions import conditions, parents
 from .result import Lowered, Names, NewMethod
 from .text import on_one_line, positions_of
 from .tree import Tree
@@ -53,7 +53,6 @@ class Context:
         self._text_of: Callable[[ast.expr], str | None] = lambda node: None
         self._current: ast.stmt = function.node
         self._conditions: set[ast.expr] | None = None
-        self._not_always: set[ast.expr] | None = None
         self._parents: dict[ast.expr, ast.AST] | None = None
 
     def lower_with(self, text_of: Callable[[ast.expr], str | None]) -> None:
@@ -63,7 +62,7 @@ class Context:
     def enter(self, statement: ast.stmt) -> None:
         """Go to the next statement of the function."""
         self._current = statement
-        self._conditions = self._not_always = self._parents = None
+        self._conditions = self._parents = None
 
     def in_condition(self, node: ast.expr) -> bool:
         """Whether an expression of the statement at hand is only asked whether it is true."""
@@ -86,22 +85,6 @@ class Context:
         while isinstance(parent, ast.Attribute):
             node, parent = parent, self.parent(parent)
         return isinstance(parent, ast.Call) and parent.func is node
-
-    def precede(self, node: ast.expr, *statements: str) -> bool:
-        """Put simple statements before the one at hand, for the sake of an expression in it.
-
-        Returns False, and does nothing, where they would run at other times than the expression:
-        after ``elif`` and ``while``, behind ``and``, ``or`` and ``if``, in a comprehension.
-        """
-        statement = self._current
-        if self._not_always is None:
-            self._not_always = set(not_always_evaluated(statement))
-        if node in self._not_always or isinstance(statement, ast.While):
-            return False
-        if isinstance(statement, ast.If) and self.original(statement).startswith("elif"):
-            return False
-        self.result.before.setdefault(statement, []).extend(statements)
-        return True
 
     def constant(self, hint: str, expression: str, in_place_of: Sequence[ast.expr]) -> str:
         """How the function reads a ``@constant`` of its class that gives the expression.

@@ -37,8 +37,7 @@ FunctionHandler = Callable[[Context], None]
 """Looks at a function as a whole, before its statements are lowered."""
 
 StatementHandler = Callable[[Any, Context], str | Branches | None]
-"""Returns the new text of a simple statement; of several new ones the last, the others being
-preceded (`Context.precede`)."""
+"""Returns the new text of a simple statement, or the conditions of a ``match``."""
 
 EXPRESSIONS: Mapping[type[ast.expr], Sequence[ExpressionHandler]] = {
     ast.Attribute: [

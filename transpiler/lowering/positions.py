@@ -1,4 +1,4 @@
-"""Where expressions stand in a statement: in a condition, behind something that may skip them."""
+"""Where expressions stand in a statement: in a condition, and in what."""
 
 from __future__ import annotations
 
@@ -42,40 +42,3 @@ def conditions(statement: ast.stmt) -> Iterator[ast.expr]:
             tests.extend(test.values)
         elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             tests.append(test.operand)
-
-
-def not_always_evaluated(statement: ast.stmt) -> Iterator[ast.expr]:
-    """The expressions that are evaluated only sometimes, or several times."""
-    for node in own_expressions(statement):
-        for part in _optional_parts(node):
-            yield from (e for e in ast.walk(part) if isinstance(e, ast.expr))
-    rest: list[ast.AST] = []
-    if isinstance(statement, ast.Assert) and statement.msg is not None:
-        rest.append(statement.msg)
-    if isinstance(statement, ast.Match):
-        rest.extend(part for case in statement.cases for part in (case.pattern, case.guard) if part)
-    for other in rest:
-        yield from (e for e in ast.walk(other) if isinstance(e, ast.expr))
-
-
-def _optional_parts(node: ast.expr) -> list[ast.expr]:
-    match node:
-        case ast.BoolOp(values=[_, *rest]):
-            return rest
-        case ast.IfExp(body=body, orelse=orelse):
-            return [body, orelse]
-        case ast.Compare(comparators=[_, *rest]):
-            return rest
-        case ast.Lambda(body=body):
-            return [body]
-        case ast.ListComp(elt=element) | ast.SetComp(elt=element) | ast.GeneratorExp(elt=element):
-            return [element, *_in_generators(node.generators)]
-        case ast.DictComp(key=key, value=value):
-            return [key, value, *_in_generators(node.generators)]
-    return []
-
-
-def _in_generators(generators: list[ast.comprehension]) -> list[ast.expr]:
-    """All but what the outermost loop runs over, which is evaluated once."""
-    inner = [condition for generator in generators for condition in generator.ifs]
-    return [*inner, *(generator.iter for generator in generators[1:])]

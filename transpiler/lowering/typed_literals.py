@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 
+from ..inference.attributes import is_empty
 from ..inference.operations import symbol_of
 from ..inference.types import FLOAT, NEVER, NONE, SCALARS, STR, TENSOR, Type, dict_of, list_of
 from .context import Context
@@ -126,12 +127,9 @@ def augmented(node: ast.AugAssign, context: Context) -> str | None:
 
 
 def _held(value: ast.expr, name: str, context: Context) -> Type | None:
-    match value:
-        case ast.List(elts=[]) | ast.Dict(keys=[]):
-            return context.facts.growing.get(value)
-        case ast.Call(func=ast.Name(id="list" | "dict"), args=[], keywords=[]):
-            return context.facts.growing.get(value)
-        case ast.Constant(value=None):
-            of = context.facts.carried.get(name, NEVER)
-            return of if of.name == "Optional" and NONE in of.members else None
+    if is_empty(value):
+        return context.facts.growing.get(value)
+    if isinstance(value, ast.Constant) and value.value is None:
+        of = context.facts.carried.get(name, NEVER)
+        return of if of.name == "Optional" and NONE in of.members else None
     return None

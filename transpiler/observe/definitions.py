@@ -14,11 +14,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
+from ..analysis.declarations import REGISTERING
 from ..source.text import Unreadable, decode, parse
 from ..source.tree import SourceTree
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_REGISTERING = ("add_module", "register_buffer", "register_module", "register_parameter")
 _OF_TORCH = "training"
 """The attribute that every module has, and that code of users assigns too."""
 
@@ -139,7 +139,7 @@ def _assigned_on(name: str, function: ast.FunctionDef) -> Iterator[str]:
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id=owner), attr=method),
                 args=[ast.Constant(value=str(attribute)), *_],
-            ) if owner == name and method in _REGISTERING:
+            ) if owner == name and method in REGISTERING:
                 yield attribute
             case ast.Call(
                 func=ast.Name(id="setattr"),
