@@ -9,7 +9,7 @@ from multiprocessing import get_context
 
 from .analysis.classes import ClassInfo, ClassTable
 from .analysis.facts import class_facts
-from .analysis.names import FOUNDATION, KNOWN
+from .analysis.names import FOUNDATION, KNOWN, is_foundation
 from .analysis.policy import decide
 from .analysis.reach import Reach
 from .config import NO_POLICY, Policy
@@ -25,7 +25,7 @@ from .observe.observed import NOTHING, Observed
 from .records import class_record, unknown_bases
 from .source.collection import rare_collection
 from .source.load import TreeModules
-from .source.project import Module, Project
+from .source.project import Project
 from .source.resolver import Resolver
 from .source.text import SourceText, parse
 from .source.tree import SourceTree
@@ -69,7 +69,7 @@ def build(
     modules = [info for info in classes if info.is_module and not info.is_twin]
     decisions = decide(policy, named, classes)
     reach = Reach(resolver, decisions)
-    facts = {i: class_facts(i, reach) for i in modules if not _is_foundation(i.module)}
+    facts = {i: class_facts(i, reach) for i in modules if not is_foundation(i.module.name)}
 
     types = AttributeTypes(resolver)
     project = ProjectTypes(table, reach, types, Operators.load(), classes, observed)
@@ -89,11 +89,6 @@ def build(
             *sorted(plan.findings.get(None, ())),
         ),
     )
-
-
-def _is_foundation(module: Module) -> bool:
-    """Whether the runtime itself imports the module, so that it cannot import the runtime."""
-    return module.name.partition(".")[0] in FOUNDATION
 
 
 def _rewritten(

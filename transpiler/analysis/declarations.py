@@ -10,7 +10,7 @@ from functools import cache
 from ..source.scopes import FunctionNode, Scope
 from ..source.walk import walk
 from .classes import ClassInfo
-from .names import FOUNDATION
+from .names import is_foundation
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def constructor_scope(info: ClassInfo) -> Scope:
 def sets_attributes_itself(info: ClassInfo) -> bool:
     """Whether a ``__setattr__`` of the program sees what is assigned to ``self``."""
     found = info.lookup("__setattr__")
-    return found is not None and found[0].module.name.partition(".")[0] not in FOUNDATION
+    return found is not None and not is_foundation(found[0].module.name)
 
 
 def assignments(info: ClassInfo) -> list[Assignment]:

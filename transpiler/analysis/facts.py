@@ -9,7 +9,7 @@ from ..diagnostics import Code, Diagnostic
 from ..source.depth import room_for_recursion
 from .classes import ClassInfo
 from .dialect import unsupported
-from .names import FOUNDATION
+from .names import is_foundation
 from .reach import Kind, Reach, Reached
 
 
@@ -83,7 +83,7 @@ def _is_own_code(reached: Reached) -> bool:
     Torch's own code is written for TorchScript. A function at module level is not part of the
     class, and is refused, if need be, when it is compiled.
     """
-    is_torch = reached.definition.module.name.partition(".")[0] in FOUNDATION
+    is_torch = is_foundation(reached.definition.module.name)
     return reached.kind is not Kind.FUNCTION and not is_torch
 
 

@@ -77,6 +77,11 @@ FOUNDATION = frozenset({"torch", "jit_runtime"})
 """Packages that the runtime needs while it is imported; their classes cannot be built on it."""
 
 
+def is_foundation(module: str) -> bool:
+    """Whether a module, by its dotted name, is of one of these packages."""
+    return module.partition(".")[0] in FOUNDATION
+
+
 def word(symbol: Symbol | None) -> str | None:
     """The tool's word for a well-known symbol: ``ignore`` for ``torch.jit.ignore``."""
     return KNOWN.get(symbol.name) if isinstance(symbol, External) else None

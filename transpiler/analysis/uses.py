@@ -11,7 +11,7 @@ from ..source.resolver import Definition, ModuleName, Resolver
 from ..source.scopes import FunctionNode, Scope
 from .declarations import self_name
 from .liveness import live_nodes
-from .names import FOUNDATION, word
+from .names import is_foundation, word
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class UseFinder:
             return None
         if root is not name:
             symbol = self.resolver.resolve(root, scope, module)
-            if isinstance(symbol, ModuleName) and symbol.name.partition(".")[0] in FOUNDATION:
+            if isinstance(symbol, ModuleName) and is_foundation(symbol.name):
                 return None
         found = self.resolver.resolve(name, scope, module)
         if isinstance(found, Definition) and isinstance(found.node, FunctionNode):

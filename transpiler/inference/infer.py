@@ -125,19 +125,22 @@ def functions_to_look_at(
 ) -> list[Definition]:
     """The functions of all files that define modules, or that import from such a file."""
     defining = {info.module.name for info in classes if info.is_module}
-    return [f for m in modules if _concerns(m, defining) for f in functions_of(m)]
+    sources = defining | {name.rpartition(".")[0] for name in defining}
+    return [
+        function
+        for module in modules
+        if module.name in defining or _imports_from(module, sources)
+        for function in functions_of(module)
+    ]
 
 
-def _concerns(module: Module, defining: set[str]) -> bool:
-    if module.name in defining:
-        return True
-    packages = {name.rpartition(".")[0] for name in defining}
-    for bindings in module.scope.bindings.values():
-        for binding in bindings:
-            source = getattr(binding.target, "module", None)
-            if isinstance(source, str) and (source in defining or source in packages):
-                return True
-    return False
+def _imports_from(module: Module, sources: set[str]) -> bool:
+    """Whether a module imports one of these modules or packages, or a name of one."""
+    return any(
+        getattr(binding.target, "module", None) in sources
+        for bindings in module.scope.bindings.values()
+        for binding in bindings
+    )
 
 
 def functions_of(module: Module) -> list[Definition]:

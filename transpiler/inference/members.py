@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from ..analysis.classes import ClassInfo
-from ..analysis.names import FOUNDATION
+from ..analysis.names import is_foundation
 from ..source.resolver import Definition, External, ModuleName, Symbol, Value
 from ..source.scopes import FunctionNode
 from .literals import literal_type
@@ -61,7 +61,7 @@ class Method:
 
 def is_torchs(definition: Definition) -> bool:
     """Whether a definition is torch's, so that its dotted name says more than its source."""
-    return definition.module.name.partition(".")[0] in FOUNDATION
+    return is_foundation(definition.module.name)
 
 
 def dotted(definition: Definition) -> str:
