@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from .class_defaults import reveal
-from .constant import FROZEN, refuse_frozen
+from .constants import FROZEN, refuse_frozen
 from .late import LateMethod, late_methods
 from .metaclass import is_twin
 from .numpy_values import plain

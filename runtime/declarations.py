@@ -21,7 +21,7 @@ from .annotations import class_annotations
 from .attribute import Attribute, Contradiction, conform, recorded_types, warn_of_contradiction
 from .checks import is_torchs_own
 from .class_defaults import class_values, held_by
-from .constant import constants_of, evaluate
+from .constants import constants_of, evaluate
 from .errors import CompilationError
 from .float_parameters import ints_as_floats
 from .numpy_meaning import needs_following

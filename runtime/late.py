@@ -13,7 +13,7 @@ from torch import nn
 
 from .checks import CompiledCodeCheck, is_torchs_own
 from .compiler import compiling
-from .constant import FROZEN, constant
+from .constants import FROZEN, constant
 from .frozen_writes import refuse_frozen_writes
 from .metaclass import is_twin
 from .numpy_meaning import refuse_other_meaning

@@ -7,7 +7,9 @@ import sys
 from importlib import resources
 from pathlib import Path
 
+import jit_runtime
 import pytest
+from jit_runtime import version
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -15,7 +17,8 @@ else:
     import tomli as tomllib
 
 ROOT = Path(__file__).parent.parent
-SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
+DOCUMENT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+SETTINGS, PROJECT = DOCUMENT["tool"]["setuptools"], DOCUMENT["project"]
 
 
 def test_every_package_is_listed() -> None:
@@ -38,11 +41,22 @@ def test_templates_are_shipped() -> None:
     assert {path.name for path in (ROOT / "templates").glob("*.jinja")} <= names
 
 
+def test_no_file_of_the_runtime_hides_what_it_exports() -> None:
+    """The import of a sub-module puts it into the package, in the place of what has its name."""
+    modules = {path.stem for path in (ROOT / "runtime").iterdir()}
+    assert modules.isdisjoint(jit_runtime.__all__)
+
+
+def test_the_version_is_said_once_more_for_copies_of_the_runtime() -> None:
+    assert version.VERSION == PROJECT["version"]
+
+
 @pytest.mark.parametrize(
     ("package", "never"),
     [
         ("jit_transpile.pipeline", {"torch", "black", "jit_runtime"}),
-        ("jit_runtime", {"libcst", "black", "jinja2", "click", "rich", "jit_transpile"}),
+        ("jit_runtime.exports", {"libcst", "black", "jinja2", "click", "rich", "jit_transpile"}),
+        ("jit_runtime", {"torch"}),
     ],
 )
 def test_what_importing_a_package_does_not_import(package: str, never: set[str]) -> None:

@@ -46,16 +46,16 @@ def test_is_no_call_of_python():
 
 def test_type_checkers_know_what_is_left(tmp_path: Path):
     pytest.importorskip("mypy", reason="mypy comes with the extra `dev`, not with `test`")
-    source = Path(jit_runtime.__file__).with_name("unwrap.py")
+    source = Path(jit_runtime.__file__).with_name("unwrapping.py")
     shutil.copy(source, tmp_path)
     (tmp_path / "use.py").write_text(
-        "from unwrap import unwrap\n"
+        "from unwrapping import unwrap\n"
         "def length(text: str | None) -> int:\n"
         "    return len(unwrap(text))\n"
         "reveal_type(unwrap(length.__doc__))\n"
     )
     # without torch, which takes mypy half a minute
-    command = [sys.executable, "-m", "mypy", "--follow-imports=skip", "use.py", "unwrap.py"]
+    command = [sys.executable, "-m", "mypy", "--follow-imports=skip", "use.py", "unwrapping.py"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     assert 'Revealed type is "str"' in run.stdout.replace("builtins.", "")
