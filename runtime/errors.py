@@ -5,6 +5,10 @@ from __future__ import annotations
 import warnings
 
 
+class Finding(Exception):
+    """What a check itself found out: its text says all."""
+
+
 class CompilationError(RuntimeError):
     """A module that TorchScript would compile, but whose compiled code would not do as eager does.
 

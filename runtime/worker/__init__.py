@@ -7,7 +7,6 @@ here and nowhere else, so whatever it does (prints, exits, crashes, hangs) ends 
 `__main__`      the protocol: JSON lines over FD, one answer to each request
 `tasks`         what can be asked for: check a class, run the source's model, check the twin's
 `imports`       the path: the twin wins over every other copy of the same package
-`comparison`    values as flat lists, and when two of them are equal
 `place`         the file and the line that an error means
 `operators`     a program of its own: the table of what torch's operators expect and return
 `stubs`         how that table writes signatures

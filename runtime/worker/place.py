@@ -6,6 +6,7 @@ import re
 import traceback
 from dataclasses import dataclass
 
+from ..errors import Finding
 from .imports import Tree
 
 # As TorchScript, Python's tracebacks and faulthandler write it, and as source_map adds the twin's.
@@ -18,10 +19,6 @@ _OWN_PLACE = re.compile(r"^\S+\.py:\d+(?: \(in the twin: [^)]*\))?: ")
 # TorchScript says first that a call is wrong, then which operators there are, then why not this.
 _HEADINGS = ("Arguments for call are not valid.", "The following variants are available")
 _SCHEMA = re.compile(r"([\w:]+)[\w.]*\(.*\) -> ")
-
-
-class Finding(Exception):
-    """What a check itself found out: its text says all."""
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from .. import compile, load, save
-from .comparison import Flat, Incomparable, difference, flatten
+from ..comparison import Flat, Incomparable, difference, flatten
+from ..compilation import compile
+from ..errors import Finding
+from ..serialization import load, save
 from .imports import Tree, resolve
-from .place import Finding
 
 CALLS = 3
 """The profiling executor runs other code in its first, second and third call."""

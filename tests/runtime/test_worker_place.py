@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from jit_runtime.errors import Finding
 from jit_runtime.worker.imports import Tree
-from jit_runtime.worker.place import Finding, Place, describe, of_error
+from jit_runtime.worker.place import Place, describe, of_error
 
 WRONG_CALL = """
 Arguments for call are not valid.

@@ -1,4 +1,4 @@
-"""When the compiled model's values equal the eager model's.
+"""When the compiled model's values equal the eager model's, and where they differ most.
 
 Both are flattened to lists of (path, leaf), because they cross a process border and because
 TorchScript returns other containers than Python does: a named tuple's class of its own, a list for
@@ -8,6 +8,9 @@ Tensors are equal when shape, dtype, layout and device are, and each element is 
 tolerance of its dtype (1e-5 for float32), or within a tenth of that of the tensor's largest
 magnitude, which is the noise that a sum in another order leaves. NaN equals NaN. Integers, bools
 and strings are equal exactly; floats within the tolerance of float64.
+
+A tolerance that is stated replaces all that: each element is within it, relative to the tensor's
+largest magnitude. So `largest_deviation` measures too.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from typing import Any
 
 import torch
 
-from .place import Finding
+from .errors import Finding
 
 Flat = list[tuple[str, Any]]
 
@@ -77,7 +80,7 @@ def _plain(value: Any, path: str) -> object:
     raise Incomparable(f"{path} is of type {type(value).__name__}, which cannot be compared")
 
 
-def difference(expected: Flat, actual: Flat) -> str | None:
+def difference(expected: Flat, actual: Flat, tolerance: float | None = None) -> str | None:
     """The first difference in words, or None when both are equal."""
     found = dict(actual)
     for path, value in expected:
@@ -85,7 +88,7 @@ def difference(expected: Flat, actual: Flat) -> str | None:
             items = found.get(f"len({path})")
             what = "is missing" if items is None else f"is a sequence of {items}"
             return f"{path} {what}, eager has {_show(value)}"
-        reason = _differs(value, found[path])
+        reason = _differs(value, found[path], tolerance)
         if reason:
             return f"{path} {reason}"
     known = dict(expected)
@@ -93,33 +96,35 @@ def difference(expected: Flat, actual: Flat) -> str | None:
     return f"{extra[0]} exists only in the compiled model" if extra else None
 
 
-def _differs(expected: Any, actual: Any) -> str | None:
+def _differs(expected: Any, actual: Any, tolerance: float | None) -> str | None:
     if isinstance(expected, torch.Tensor) and isinstance(actual, torch.Tensor):
-        return _tensor_differs(expected, actual)
+        return _tensor_differs(expected, actual, tolerance)
     same = type(expected) is type(actual)
     if same and isinstance(expected, (float, complex)):
-        same = _close(expected, actual)
+        same = _close(expected, actual, tolerance or TOLERANCE["float64"])
     elif same:
         same = expected == actual
     return None if same else f"is {_show(actual)}, eager has {_show(expected)}"
 
 
-def _close(a: complex, b: complex) -> bool:
+def _close(a: complex, b: complex, tolerance: float) -> bool:
     pairs = ((a.real, b.real), (a.imag, b.imag))
-    rel = TOLERANCE["float64"]
-    return all(math.isclose(x, y, rel_tol=rel) or (x != x and y != y) for x, y in pairs)
+    return all(math.isclose(x, y, rel_tol=tolerance) or (x != x and y != y) for x, y in pairs)
 
 
-def _tensor_differs(expected: torch.Tensor, actual: torch.Tensor) -> str | None:
+def _tensor_differs(
+    expected: torch.Tensor, actual: torch.Tensor, tolerance: float | None
+) -> str | None:
     for name in ("shape", "dtype", "layout", "device"):
         want, got = getattr(expected, name), getattr(actual, name)
         if want != got:
             return f"has {name} {_listed(got)}, eager has {_listed(want)}"
     want, got = _dense(expected), _dense(actual)
-    inexact = want.is_floating_point() or want.is_complex()
-    rtol = TOLERANCE.get(torch.finfo(want.dtype).dtype, 0.0) if inexact else 0.0
-    finite = want[torch.isfinite(want)].abs() if inexact else torch.empty(0)
-    atol = rtol / 10 * finite.max().item() if finite.numel() else 0.0
+    rtol = TOLERANCE.get(torch.finfo(want.dtype).dtype, 0.0) if _is_inexact(want) else 0.0
+    atol = rtol / 10 * _magnitude(want)
+    if tolerance is not None and _is_inexact(want):
+        # Of zeros, a rounding error is none.
+        rtol, atol = 0.0, tolerance * _magnitude(want) or torch.finfo(want.dtype).eps
     try:
         torch.testing.assert_close(got, want, rtol=rtol, atol=atol, equal_nan=True)
     except AssertionError as error:
@@ -127,6 +132,60 @@ def _tensor_differs(expected: torch.Tensor, actual: torch.Tensor) -> str | None:
         detail = next((line for line in lines if "difference" in line), lines[0])
         return f"differs from eager: {detail[0].lower()}{detail[1:]}"
     return None
+
+
+@dataclasses.dataclass(frozen=True)
+class Deviation:
+    """How far one tensor is from the eager model's, at the element where it is farthest."""
+
+    path: str
+    index: tuple[int, ...]
+    absolute: float
+    relative: float
+    """To the largest magnitude in the eager model's tensor."""
+
+    def __str__(self) -> str:
+        at = f"[{', '.join(map(str, self.index))}]" if self.index else ""
+        return f"{self.path}{at} by {self.absolute:.1e} ({self.relative:.1e} of the largest value)"
+
+
+def largest_deviation(expected: Flat, actual: Flat) -> Deviation | None:
+    """Where tensors that stand at the same paths, and have the same shapes, differ most.
+
+    The largest relative deviation; NaN on one side alone is infinitely far. None when there are no
+    such tensors of floating-point or complex numbers.
+    """
+    found = dict(actual)
+    deviations = [
+        _deviation(path, _dense(value), _dense(found[path]))
+        for path, value in expected
+        if isinstance(value, torch.Tensor)
+        and isinstance(found.get(path), torch.Tensor)
+        and (_is_inexact(value) and value.numel() > 0)
+        and value.shape == found[path].shape
+    ]
+    return max(deviations, key=lambda d: (d.relative, d.absolute), default=None)
+
+
+def _deviation(path: str, want: torch.Tensor, got: torch.Tensor) -> Deviation:
+    got = got.to(want.device, want.dtype)
+    same = (want == got) | (want.isnan() & got.isnan())  # infinities, too
+    apart = (want - got).abs().masked_fill(same, 0.0).nan_to_num(nan=math.inf, posinf=math.inf)
+    absolute, where = apart.flatten().max(0)
+    index = torch.unravel_index(where, apart.shape)
+    # A relative error has no meaning where eager computes zeros: it is as large as the absolute.
+    relative = absolute.item() / (_magnitude(want) or 1.0)
+    return Deviation(path, tuple(int(i) for i in index), absolute.item(), relative)
+
+
+def _is_inexact(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() or tensor.is_complex()
+
+
+def _magnitude(tensor: torch.Tensor) -> float:
+    """The largest finite absolute value; 0 where there is none."""
+    finite = tensor[torch.isfinite(tensor)].abs() if _is_inexact(tensor) else torch.empty(0)
+    return float(finite.max()) if finite.numel() else 0.0
 
 
 def _dense(tensor: torch.Tensor) -> torch.Tensor:

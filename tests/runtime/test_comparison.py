@@ -1,4 +1,4 @@
-"""When the worker holds two values for equal."""
+"""When two values are held for equal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import Enum
 import numpy as np
 import pytest
 import torch
-from jit_runtime.worker.comparison import Incomparable, difference, flatten
+from jit_runtime.comparison import Incomparable, difference, flatten, largest_deviation
 
 Point = namedtuple("Point", "x y")
 Mode = Enum("Mode", "SUM MEAN")
@@ -91,6 +91,53 @@ def test_different(eager: object, compiled: object, words: str):
 def test_what_cannot_be_compared_is_never_taken_for_equal():
     with pytest.raises(Incomparable, match=r"out\['a'\] is of type object"):
         flatten({"a": object()}, "out")
+
+
+@pytest.mark.parametrize(
+    ("eager", "compiled", "tolerance", "is_equal"),
+    [
+        (torch.tensor([1000.0, 0.0]), torch.tensor([1000.0, 0.05]), 1e-4, True),
+        (torch.tensor([1000.0, 0.0]), torch.tensor([1000.0, 0.2]), 1e-4, False),
+        (ONES, ONES * 1.00005, 1e-4, True),
+        (ONES.double(), ONES.double() * 1.00005, 1e-4, True),
+        (ONES * 0, ONES * 1e-8, 1e-4, True),
+        (ONES * 0, ONES * 1e-5, 1e-4, False),
+        (torch.tensor([5]), torch.tensor([6]), 1.0, False),
+        (1.0, 1.05, 0.1, True),
+    ],
+    ids=repr,
+)
+def test_a_tolerance_is_relative_to_the_largest_magnitude(eager, compiled, tolerance, is_equal):
+    found = difference(flatten(eager, "out"), flatten(compiled, "out"), tolerance)
+    assert (found is None) == is_equal
+
+
+def deviation(eager: object, compiled: object):
+    return largest_deviation(flatten(eager, "out"), flatten(compiled, "out"))
+
+
+class TestWhereTheyDifferMost:
+    def test_is_an_element_of_a_leaf(self):
+        eager = {"a": torch.ones(2, 3), "b": [torch.full((2, 2), 100.0)]}
+        compiled = {"a": torch.ones(2, 3), "b": [torch.full((2, 2), 100.0)]}
+        compiled["a"][1, 2] += 0.5
+        compiled["b"][0][0, 1] += 1.0  # more, but less of what it stands beside
+        worst = deviation(eager, compiled)
+        assert (worst.path, worst.index, worst.absolute) == ("out['a']", (1, 2), 0.5)
+        assert str(worst) == "out['a'][1, 2] by 5.0e-01 (5.0e-01 of the largest value)"
+
+    def test_is_where_one_alone_has_nan(self):
+        nan, inf = float("nan"), float("inf")
+        assert deviation(torch.tensor([nan, 1, inf]), torch.tensor([nan, 1, inf])).absolute == 0
+        assert deviation(ONES, torch.tensor([1.0, nan, 1.0])).index == (1,)
+        assert deviation(ONES, torch.tensor([1.0, nan, 1.0])).relative == inf
+        assert deviation(torch.tensor([1.0, inf]), torch.tensor([1.0, -inf])).relative == inf
+
+    def test_is_nowhere_when_no_numbers_can_be_compared(self):
+        assert deviation([1, "a", torch.empty(0), torch.tensor([3])], [1, "a", ONES, ONES]) is None
+
+    def test_has_no_index_in_a_scalar(self):
+        assert str(deviation(torch.tensor(2.0), torch.tensor(1.0))).startswith("out by 1.0e+00")
 
 
 def test_later_writes_do_not_change_what_was_flattened():
