@@ -17,6 +17,7 @@ from torch import nn
 from ..comparison import Flat, Incomparable, difference, flatten
 from ..compilation import compile
 from ..errors import Finding
+from ..examples import Inputs
 from ..serialization import load, save
 from .imports import Tree, resolve
 
@@ -168,31 +169,13 @@ def record(model: nn.Module, folder: str) -> Flat:
     flat: Flat = []
     for call in range(1, CALLS + 1):
         # From the file each time: a model may write into its inputs.
-        positional, named = arguments(torch.load(Path(folder, "inputs.pt"), weights_only=False))
+        inputs = Inputs.of(torch.load(Path(folder, "inputs.pt"), weights_only=False))
         seed(call)
-        flat += flatten(model(*positional, **named), f"output of call {call}")
-        flat += _comparable([*positional, *named.values()], f"inputs after call {call}")
+        flat += flatten(inputs.call(model), f"output of call {call}")
+        flat += _comparable(inputs.leaves(), f"inputs after call {call}")
     for key, value in model.state_dict().items():
         flat += _comparable(value, f"state_dict[{key!r}]")
     return flat
-
-
-def arguments(example: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The positional and the named arguments that an example's result stands for.
-
-    Raises:
-        TypeError: it is neither a tensor, nor a tuple or list, nor a dict.
-    """
-    if isinstance(example, torch.Tensor):
-        return (example,), {}
-    if isinstance(example, (tuple, list)):
-        return tuple(example), {}
-    if isinstance(example, dict):
-        return (), example
-    raise TypeError(
-        "an example returns a tensor, a tuple or list of positional inputs, or a dict of named "
-        f"inputs, not {type(example).__name__}"
-    )
 
 
 def attributes(model: nn.Module) -> dict[tuple[str, str], Flat]:

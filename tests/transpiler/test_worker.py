@@ -396,7 +396,7 @@ def test_what_is_wrong_with_the_source_is_said_of_the_source(pair: Pair):
     pair.add("net.py", MODEL)
     pair.add("bad.py", "def example(): return 3\n")
     (failure,) = pair.check(ModelSpec("net:Net", example="bad:example")).model_failures
-    assert "the source's model: TypeError: an example returns a tensor" in failure.message
+    assert "the source's model: TypeError: an example is a tensor" in failure.message
 
 
 # --- limits -----------------------------------------------------------------------------------
