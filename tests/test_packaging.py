@@ -48,7 +48,7 @@ def test_no_file_of_the_runtime_hides_what_it_exports() -> None:
 
 
 def test_the_version_is_said_once_more_for_copies_of_the_runtime() -> None:
-    assert version.VERSION == PROJECT["version"]
+    assert PROJECT["version"] == version.VERSION
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from . import config as configuration
 from .config import Config, ModelSpec, Policy
 from .diagnostics import OutputError, UsageError
+from .emit import bundle
 from .emit.hashes import fingerprint
 from .emit.progress import Stage, silent
 from .emit.report import findings
@@ -56,6 +57,7 @@ def transpile(
     unused: Sequence[str] = (),
     constants: Sequence[str] = (),
     module_bases: Sequence[str] = (),
+    bundle_runtime: bool = False,
     compile: bool = True,
     jobs: int | None = None,
     config: str | os.PathLike[str] | None = None,
@@ -73,6 +75,7 @@ def transpile(
         unused: what raises once compiled, as under ``@torch.jit.unused``.
         constants: attributes that are constants, as if they were ``Final``.
         module_bases: classes that are ``nn.Module``s, though their source cannot be read.
+        bundle_runtime: whether ``out`` gets a copy of the runtime, so that it needs torch alone.
         compile: whether to build and compile the twin's modules; runs the source's code.
         jobs: how many processes to use; as many as there are processors when None.
         config: the file to read ``[tool.jit-transpile]`` from, instead of the nearest
@@ -88,7 +91,7 @@ def transpile(
     """
     settings = configuration.load(Path(src), Path(config) if config is not None else None)
     policy = Policy(*map(tuple, (export, ignore, unused, constants, module_bases)))
-    settings = settings.extended(exclude, models, policy)
+    settings = settings.extended(exclude, models, policy, bundle_runtime=bundle_runtime)
     outcome = run(Request(Path(src), Path(out), settings, jobs), compile=compile)
     return replace(outcome.twin, diagnostics=findings(outcome.twin, outcome.worker))
 
@@ -128,6 +131,8 @@ def read(request: Request) -> tuple[SourceTree, Twin]:
             f"Reading {request.src}" + (f", as {settings} says" if settings else "")
         ):
             tree = scan(request.src, request.out, request.settings.exclude)
+            if request.settings.bundle_runtime:
+                tree = bundle.without_copy(tree)
         before = _fingerprints(tree)
         from .observe.observed import Observed, location
         from .pipeline import build
@@ -141,6 +146,8 @@ def read(request: Request) -> tuple[SourceTree, Twin]:
         for path, state in _fingerprints(tree).items():
             if before[path] != state:
                 raise OutputError(f"{path}: changed while it was read; run again")
+        if request.settings.bundle_runtime:
+            twin = bundle.with_runtime(twin, request.out)
     return tree, twin
 
 

@@ -92,6 +92,11 @@ class _Main(click.Command):
     metavar="NAME",
     help="This class is an nn.Module, though it cannot be read: lib.Base.",
 )
+@click.option(
+    "--bundle-runtime",
+    is_flag=True,
+    help="Copy the runtime into OUT, so that the twin needs torch alone.",
+)
 @click.option("--strict", is_flag=True, help="Exit with 1 when there is anything to report.")
 @click.option(
     "--stats", is_flag=True, help="Then count what compiles, why the rest does not, and types."
@@ -118,6 +123,7 @@ def main(
     unused: tuple[str, ...],
     constants: tuple[str, ...],
     module_bases: tuple[str, ...],
+    bundle_runtime: bool,
     strict: bool,
     stats: bool,
     jobs: int | None,
@@ -137,7 +143,7 @@ def main(
         settings = configuration.load(src, config)
         policy = configuration.Policy(export, ignore, unused, constants, module_bases)
         specs = [configuration.parse_model(text) for text in models]
-        settings = settings.extended(exclude, specs, policy)
+        settings = settings.extended(exclude, specs, policy, bundle_runtime=bundle_runtime)
         show = _Show(quiet, stats)
         request = Request(src, out, settings, jobs, progress.chosen(quiet))
         if diff or check:

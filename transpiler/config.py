@@ -7,6 +7,7 @@ The table is read from the nearest ``pyproject.toml`` in SRC's folder or above i
     timeout = 300                         # seconds for each model and class of the worker step
     memory = 8                            # GiB for each of the worker's processes
     types = "observed.txt"                # what `jit-transpile observe` keeps, beside this file
+    bundle_runtime = true                 # copy the runtime into OUT, which then needs torch alone
     export = ["pkg.net.Net.encode"]       # entry points, as under @torch.jit.export
     ignore = ["pkg.net.Net.debug"]        # left to Python, as under @torch.jit.ignore
     unused = ["pkg.train.*"]              # raise when compiled, as under @torch.jit.unused
@@ -93,6 +94,7 @@ class Policy:
 
 NO_POLICY = Policy()
 RULES = tuple(f.name for f in fields(Policy))
+_KEYS = ("bundle_runtime", "exclude", "memory", "models", "timeout", "types")
 
 
 @dataclass(frozen=True)
@@ -106,11 +108,18 @@ class Config:
     types: str | None = None
     """The file of observed types, relative to `file`; None for the default name."""
 
+    bundle_runtime: bool = False
+    """Whether OUT gets a copy of the runtime."""
+
     file: Path | None = None
     """Where they were read; None for the defaults."""
 
     def extended(
-        self, exclude: Sequence[str], models: Sequence[ModelSpec], policy: Policy
+        self,
+        exclude: Sequence[str],
+        models: Sequence[ModelSpec],
+        policy: Policy,
+        bundle_runtime: bool = False,
     ) -> Config:
         """These settings and what the command line adds."""
         return replace(
@@ -118,6 +127,7 @@ class Config:
             exclude=(*self.exclude, *exclude),
             models=(*self.models, *models),
             policy=self.policy.joined(policy),
+            bundle_runtime=self.bundle_runtime or bundle_runtime,
         )
 
 
@@ -131,7 +141,7 @@ def load(src: Path, file: Path | None = None) -> Config:
     if path is None:
         return Config()
     table = _table(path)
-    _only(path, TABLE, table, ("exclude", "memory", "models", "timeout", "types", *RULES))
+    _only(path, TABLE, table, (*_KEYS, *RULES))
     defaults = Limits()
     seconds = _number(path, table, "timeout", defaults.seconds)
     gibibytes = _number(path, table, "memory", defaults.memory / GIB)
@@ -141,6 +151,7 @@ def load(src: Path, file: Path | None = None) -> Config:
         limits=Limits(seconds, int(gibibytes * GIB)),
         policy=Policy(**{rule: _strings(path, table, rule) for rule in RULES}),
         types=_string(path, TABLE, table, "types", bool, "that is not empty"),
+        bundle_runtime=_flag(path, table, "bundle_runtime"),
         file=path if table else None,
     )
 
@@ -239,6 +250,13 @@ def _strings(path: Path, table: dict[str, Any], key: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise _wrong(path, f"{TABLE}.{key}", "a list of strings", value)
     return tuple(value)
+
+
+def _flag(path: Path, table: dict[str, Any], key: str) -> bool:
+    value = table.get(key, False)
+    if not isinstance(value, bool):
+        raise _wrong(path, f"{TABLE}.{key}", "true or false", value)
+    return value
 
 
 def _number(path: Path, table: dict[str, Any], key: str, default: float) -> float:

@@ -77,7 +77,7 @@ def test_a_file_without_the_table_sets_nothing(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("exlude = []", "unknown key exlude; did you mean exclude?"),
-        ("zzz = 1", "unknown key zzz; known are exclude, memory, models, timeout"),
+        ("zzz = 1", "unknown key zzz; known are bundle_runtime, exclude, memory, models"),
         ("exclude = 'a'", "exclude: expected a list of strings, not 'a'"),
         ("exclude = [1]", "exclude: expected a list of strings, not [1]"),
         ("timeout = 'long'", "timeout: expected a positive number, not 'long'"),

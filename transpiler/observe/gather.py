@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import importlib.util
 import json
 import os
 import signal
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..diagnostics import OutputError, UsageError
+from ..emit.bundle import runtime_folder
 from ..source.tree import SourceTree
 from .definitions import definitions_of
 from .observed import Observed
@@ -87,10 +87,7 @@ def _add(file: Path, seen: Observed) -> int:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    spec = importlib.util.find_spec("jit_runtime")
-    if spec is None or not spec.submodule_search_locations:
-        raise UsageError(f"{sys.executable} cannot find jit_runtime; install jit-transpile again")
-    startup = Path(spec.submodule_search_locations[0]) / "observe" / "startup"
+    startup = runtime_folder() / "observe" / "startup"
     entries = [str(startup), os.environ.get("PYTHONPATH", "")]
     return {
         **os.environ,

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from ..analysis.names import is_foundation
 from ..config import Limits, ModelSpec
 from ..diagnostics import Diagnostic
 from ..source.tree import SourceTree, module_name
@@ -134,8 +135,9 @@ class _Step:
     """The checks of one twin. As a context manager it leaves no process behind."""
 
     def __init__(self, twin: Twin, root: Path, out: Path, limits: Limits, folder: Path) -> None:
-        files = (file.path for file in twin.files if file.path.suffix == ".py")
-        self._modules = [name for name in map(module_name, files) if name]
+        names = (module_name(f.path) for f in twin.files if f.path.suffix == ".py")
+        # The processes have imported what they are built on already; a copy of it is as good.
+        self._modules = [name for name in names if name and not is_foundation(name)]
         # The processes start in another folder.
         self._root = root.absolute()
         self._out = out.absolute()
