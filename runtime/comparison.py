@@ -9,8 +9,8 @@ tolerance of its dtype (1e-5 for float32), or within a tenth of that of the tens
 magnitude, which is the noise that a sum in another order leaves. NaN equals NaN. Integers, bools
 and strings are equal exactly; floats within the tolerance of float64.
 
-A tolerance that is stated replaces all that: each element is within it, relative to the tensor's
-largest magnitude. So `largest_deviation` measures too.
+Tolerances that are stated, by dtype, replace all that: each element is within the one of its dtype,
+relative to the tensor's largest magnitude. So `largest_deviation` measures too.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import torch
 from .errors import Finding
 
 Flat = list[tuple[str, Any]]
+Tolerances = Mapping[str, float]
 
 TOLERANCE = {"float64": 1e-9, "float32": 1e-5, "float16": 4e-3, "bfloat16": 3e-2}
 
@@ -80,7 +81,7 @@ def _plain(value: Any, path: str) -> object:
     raise Incomparable(f"{path} is of type {type(value).__name__}, which cannot be compared")
 
 
-def difference(expected: Flat, actual: Flat, tolerance: float | None = None) -> str | None:
+def difference(expected: Flat, actual: Flat, tolerances: Tolerances | None = None) -> str | None:
     """The first difference in words, or None when both are equal."""
     found = dict(actual)
     for path, value in expected:
@@ -88,7 +89,7 @@ def difference(expected: Flat, actual: Flat, tolerance: float | None = None) -> 
             items = found.get(f"len({path})")
             what = "is missing" if items is None else f"is a sequence of {items}"
             return f"{path} {what}, eager has {_show(value)}"
-        reason = _differs(value, found[path], tolerance)
+        reason = _differs(value, found[path], tolerances)
         if reason:
             return f"{path} {reason}"
     known = dict(expected)
@@ -96,12 +97,14 @@ def difference(expected: Flat, actual: Flat, tolerance: float | None = None) -> 
     return f"{extra[0]} exists only in the compiled model" if extra else None
 
 
-def _differs(expected: Any, actual: Any, tolerance: float | None) -> str | None:
+def _differs(expected: Any, actual: Any, tolerances: Tolerances | None) -> str | None:
     if isinstance(expected, torch.Tensor) and isinstance(actual, torch.Tensor):
-        return _tensor_differs(expected, actual, tolerance)
+        return _tensor_differs(expected, actual, tolerances)
     same = type(expected) is type(actual)
     if same and isinstance(expected, (float, complex)):
-        same = _close(expected, actual, tolerance or TOLERANCE["float64"])
+        same = _close(
+            expected, actual, tolerances["float32"] if tolerances else TOLERANCE["float64"]
+        )
     elif same:
         same = expected == actual
     return None if same else f"is {_show(actual)}, eager has {_show(expected)}"
@@ -113,18 +116,17 @@ def _close(a: complex, b: complex, tolerance: float) -> bool:
 
 
 def _tensor_differs(
-    expected: torch.Tensor, actual: torch.Tensor, tolerance: float | None
+    expected: torch.Tensor, actual: torch.Tensor, tolerances: Tolerances | None
 ) -> str | None:
     for name in ("shape", "dtype", "layout", "device"):
         want, got = getattr(expected, name), getattr(actual, name)
         if want != got:
             return f"has {name} {_listed(got)}, eager has {_listed(want)}"
     want, got = _dense(expected), _dense(actual)
+    if tolerances is not None and _is_inexact(want):
+        return _is_beyond(tolerances, want, got)
     rtol = TOLERANCE.get(torch.finfo(want.dtype).dtype, 0.0) if _is_inexact(want) else 0.0
     atol = rtol / 10 * _magnitude(want)
-    if tolerance is not None and _is_inexact(want):
-        # Of zeros, a rounding error is none.
-        rtol, atol = 0.0, tolerance * _magnitude(want) or torch.finfo(want.dtype).eps
     try:
         torch.testing.assert_close(got, want, rtol=rtol, atol=atol, equal_nan=True)
     except AssertionError as error:
@@ -132,6 +134,19 @@ def _tensor_differs(
         detail = next((line for line in lines if "difference" in line), lines[0])
         return f"differs from eager: {detail[0].lower()}{detail[1:]}"
     return None
+
+
+def _is_beyond(tolerances: Tolerances, want: torch.Tensor, got: torch.Tensor) -> str | None:
+    if not want.numel():
+        return None
+    found = _deviation("", want, got)
+    info = torch.finfo(want.dtype)
+    tolerance = tolerances.get(info.dtype, 0.0)
+    # Of zeros, a rounding error is none.
+    if found.absolute <= (tolerance * _magnitude(want) or info.eps):
+        return None
+    at = f" at {found}" if found.index else str(found)
+    return f"differs from eager{at}, the tolerance is {tolerance:.0e}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,7 +161,8 @@ class Deviation:
 
     def __str__(self) -> str:
         at = f"[{', '.join(map(str, self.index))}]" if self.index else ""
-        return f"{self.path}{at} by {self.absolute:.1e} ({self.relative:.1e} of the largest value)"
+        of_largest = f"{self.relative:.1e} of the largest value"
+        return f"{self.path}{at} by {self.absolute:.1e} ({of_largest})"
 
 
 def largest_deviation(expected: Flat, actual: Flat) -> Deviation | None:

@@ -108,8 +108,17 @@ def test_what_cannot_be_compared_is_never_taken_for_equal():
     ids=repr,
 )
 def test_a_tolerance_is_relative_to_the_largest_magnitude(eager, compiled, tolerance, is_equal):
-    found = difference(flatten(eager, "out"), flatten(compiled, "out"), tolerance)
+    tolerances = dict.fromkeys(["float32", "float64"], tolerance)
+    found = difference(flatten(eager, "out"), flatten(compiled, "out"), tolerances)
     assert (found is None) == is_equal
+
+
+def test_what_is_beyond_a_tolerance_is_named():
+    eager, compiled = flatten([ONES], "out"), flatten([ONES + torch.tensor([0, 0.5, 0])], "out")
+    assert difference(eager, compiled, {"float32": 1e-4}) == (
+        "out[0] differs from eager at [1] by 5.0e-01 (5.0e-01 of the largest value), "
+        "the tolerance is 1e-04"
+    )
 
 
 def deviation(eager: object, compiled: object):
