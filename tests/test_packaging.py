@@ -36,9 +36,13 @@ def test_types_are_shipped(package: str) -> None:
     assert resources.files(package).joinpath("py.typed").is_file()
 
 
-def test_templates_are_shipped() -> None:
-    names = {path.name for path in resources.files("jit_transpile.templates").iterdir()}
-    assert {path.name for path in (ROOT / "templates").glob("*.jinja")} <= names
+@pytest.mark.parametrize("package", ["jit_transpile.templates", "jit_runtime"])
+def test_templates_are_shipped(package: str) -> None:
+    names = {path.name for path in resources.files(package).iterdir()}
+    folder = ROOT / SETTINGS["package-dir"][package]
+    assert {
+        path.name for path in folder.iterdir() if path.suffix in (".jinja", ".template")
+    } <= names
 
 
 def test_no_file_of_the_runtime_hides_what_it_exports() -> None:
