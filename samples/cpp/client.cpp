@@ -31,8 +31,8 @@ using Plan = std::map<std::string, std::string>;
 Plan read_plan(const std::string& artifact) {
   const std::string record = "extra/jit_runtime/plan.txt";
   caffe2::serialize::PyTorchStreamReader archive(artifact);
-  std::string text = "device=cpu\nfusion=none\nmemory_format=contiguous\nthreads=\ntf32=false\n"
-                     "cudnn_benchmark=false\n";  // what holds of any other TorchScript file
+  std::string text = "device=cpu\nfusion=none\nmemory_format=contiguous\nthreads=\ntf32=0\n"
+                     "cudnn_benchmark=0\n";  // what holds of any other TorchScript file
   if (archive.hasRecord(record)) {
     const auto [bytes, size] = archive.getRecord(record);
     text.append(static_cast<const char*>(bytes.get()), size);
@@ -50,10 +50,10 @@ Plan read_plan(const std::string& artifact) {
 void apply(const Plan& plan) {
   if (!plan.at("threads").empty()) at::set_num_threads(std::stoi(plan.at("threads")));
   torch::jit::RegisterLlgaFuseGraph::setEnabled(plan.at("fusion") == "onednn_graph");
-  const bool tf32 = plan.at("tf32") == "true";
+  const bool tf32 = plan.at("tf32") == "1";
   at::globalContext().setAllowTF32CuBLAS(tf32);
   at::globalContext().setAllowTF32CuDNN(tf32);
-  at::globalContext().setBenchmarkCuDNN(plan.at("cudnn_benchmark") == "true");
+  at::globalContext().setBenchmarkCuDNN(plan.at("cudnn_benchmark") == "1");
 }
 
 c10::Device device_of(const Plan& plan) {
