@@ -8,7 +8,7 @@ import importlib.util
 import pkgutil
 import sys
 from pathlib import Path
-from textwrap import dedent
+from textwrap import dedent, indent
 from types import ModuleType
 from typing import Any
 
@@ -68,6 +68,8 @@ def test_example(example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     body = example.source(example.before if example.after is None else example.after)
     expected = body.partition("def forward(self, x):\n")[2]
     assert text.partition("def forward(self, x):\n")[2] == expected
+    if example.body_after is not None:
+        assert indent(example.body_after, " " * 4) in text
     record = classes(source)["Net"]
     assert (record.decisions, record.constants) == (example.constants, example.named)
     assert example.methods == new_methods(source, text)

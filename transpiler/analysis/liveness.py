@@ -25,7 +25,7 @@ def live_nodes(body: Sequence[ast.stmt], is_scripting: IsScripting) -> Iterator[
                 continue
             taken = statement.body if value else statement.orelse
             yield from live_nodes(taken, is_scripting)
-            if _leaves(taken):
+            if leaves(taken):
                 return
         else:
             yield from _other(statement, is_scripting)
@@ -72,11 +72,11 @@ def decided(test: ast.expr, is_scripting: IsScripting) -> bool | None:
     return None
 
 
-def _leaves(body: Sequence[ast.stmt]) -> bool:
+def leaves(body: Sequence[ast.AST]) -> bool:
     """Whether control never runs past the end of a block."""
     if not body:
         return False
     last = body[-1]
     if isinstance(last, ast.If):
-        return _leaves(last.body) and _leaves(last.orelse)
+        return leaves(last.body) and leaves(last.orelse)
     return isinstance(last, ast.Return | ast.Raise)

@@ -12,6 +12,7 @@ from ..analysis.declarations import REGISTERING
 from ..source.resolver import Definition
 from ..source.scopes import FunctionNode
 from . import operators
+from .constant_arguments import note_given
 from .containers import CONTAINERS, container_of, is_container, iterated
 from .frame import Frame
 from .members import Method, method_of
@@ -123,15 +124,18 @@ def bind_arguments(
     spec = definition.node.args
     names = [p.arg for p in (*spec.posonlyargs, *spec.args)][skipped:]
     known = frame.project.parameters(definition)
-    given = zip(names, node.args, arguments.positional, strict=False)
-    for name, argument, of in given:
+    given: dict[str, ast.expr] = {}
+    for name, argument, of in zip(names, node.args, arguments.positional, strict=False):
         if isinstance(argument, ast.Starred):
             break
+        given[name] = argument
         _show(definition, name, argument, of, frame)
     for keyword in node.keywords:
         if keyword.arg is not None and keyword.arg in known:
             of = arguments.keywords[keyword.arg]
+            given[keyword.arg] = keyword.value
             _show(definition, keyword.arg, keyword.value, of, frame)
+    note_given(node, definition, given, frame)
 
 
 def _show(definition: Definition, name: str, argument: ast.expr, of: Type, frame: Frame) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from ..source.resolver import Definition
 from . import operators
 from .calls import Arguments, call
+from .constant_arguments import given_value
 from .containers import element_of_container, iterated
 from .environment import Origins, joined
 from .frame import Frame
@@ -177,6 +178,9 @@ def _if_exp(node: ast.IfExp, frame: Frame) -> Type:
     evaluate(node.test, frame)
     if frame.env is None:
         return NEVER
+    holds = given_value(node.test, [node.body], [node.orelse], frame)
+    if holds is not None:
+        return evaluate(node.body if holds else node.orelse, frame)
     before = frame.env
     true, false = narrowed(node.test, frame)
     frame.env = true

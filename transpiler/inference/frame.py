@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,21 @@ from .types import ANY, NEVER, TENSOR, UNKNOWN, Type, join, without_none
 
 if TYPE_CHECKING:
     from .project_types import ProjectTypes
+
+
+@dataclass(frozen=True)
+class Given:
+    """What all calls in compiled code make of a condition on parameters."""
+
+    holds: bool
+    constants: dict[str, object]
+    """The parameters that it asks, with the literals that all calls give them."""
+
+    live: Sequence[ast.AST]
+    """What all of these calls run."""
+
+    dead: Sequence[ast.AST]
+    """What none of them runs."""
 
 
 @dataclass
@@ -66,6 +82,9 @@ class FunctionTypes:
 
     returns: dict[ast.Return, Type] = field(default_factory=dict)
     """Return statements, with the type of their values."""
+
+    given: dict[ast.expr, Given] = field(default_factory=dict)
+    """Conditions that the arguments of all calls in compiled code decide."""
 
 
 @dataclass

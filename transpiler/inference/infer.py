@@ -11,6 +11,7 @@ from ..analysis.declarations import self_name
 from ..source.project import Module
 from ..source.resolver import Definition
 from ..source.scopes import FunctionNode
+from .constant_arguments import specialise
 from .environment import Environment
 from .frame import Frame, FunctionTypes
 from .parameters import annotated
@@ -53,6 +54,8 @@ def _to_the_end(
         stale = project.evidence.stale
         pending = [f for f in stale if f in known and looks[f] < _MOST_LOOKS]
         stale.clear()
+        if not pending:  # types that are on their way may differ where settled ones do not
+            pending = [f for f, types in found.items() if specialise(f, types, project)]
     return found
 
 
@@ -84,7 +87,7 @@ def look_at(function: Definition, project: ProjectTypes, *, is_compiled: bool) -
 def _frame(function: Definition, project: ProjectTypes, is_compiled: bool) -> Frame:
     node = function.node
     assert isinstance(node, FunctionNode)
-    owner = _owner(function, project)
+    owner = project.owner(function)
     words = project.words(function)
     receiver = self_name(node) if owner is not None and "staticmethod" not in words else None
     env = Environment()
@@ -111,13 +114,6 @@ def _frame(function: Definition, project: ProjectTypes, is_compiled: bool) -> Fr
             env.types[variable.arg] = UNKNOWN
     env.open = frozenset(opened)
     return frame
-
-
-def _owner(function: Definition, project: ProjectTypes) -> ClassInfo | None:
-    scope = function.scope
-    if not isinstance(scope.node, ast.ClassDef) or scope.parent is None:
-        return None
-    return project.table.info(Definition(function.module, scope.parent, scope.node))
 
 
 def functions_to_look_at(

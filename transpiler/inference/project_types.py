@@ -58,6 +58,9 @@ class ProjectTypes:
         self.state: dict[ClassInfo, set[str]] = defaultdict(set)
         """Attributes that compiled code assigns."""
 
+        self.specialised: dict[Definition, dict[ast.expr, None]] = {}
+        """Conditions of functions that are compiled for what all calls in compiled code give."""
+
         self.below: Mapping[ClassInfo, list[ClassInfo]] = _with_subclasses(classes)
         self.words = cache(self._words)
         self.parameters = cache(_parameters)
@@ -162,7 +165,7 @@ class ProjectTypes:
     def returned(self, function: Definition, asker: Definition | None) -> Type:
         """What a function returns; UNKNOWN when nothing tells it."""
         declared = self.declared_return(function) or self._observed_return(function)
-        if declared is not None:
+        if declared is not None and function not in self.specialised:
             return declared
         if self.evidence.ask(("generator", function), asker) is not NEVER:
             return UNKNOWN
@@ -214,6 +217,13 @@ class ProjectTypes:
                 owner, node = method
                 found[Definition(owner.module, owner.definition.body_scope, node)] = None
         return list(found)
+
+    def owner(self, function: Definition) -> ClassInfo | None:
+        """The class whose method a function is."""
+        scope = function.scope
+        if not isinstance(scope.node, ast.ClassDef) or scope.parent is None:
+            return None
+        return self.table.info(Definition(function.module, scope.parent, scope.node))
 
     def reader(self, scope: Scope, module: Module) -> AnnotationReader:
         """Reads the annotations of a scope."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from ..analysis.liveness import decided
 from ..analysis.names import word
+from .constant_arguments import given_value
 from .containers import iterated
 from .environment import Environment, joined
 from .expressions import bind_target, evaluate
@@ -80,6 +81,8 @@ def _augmented(node: ast.AugAssign, frame: Frame) -> None:
 def _if(node: ast.If, frame: Frame) -> None:
     evaluate(node.test, frame)
     value = decided(node.test, lambda name: _is_scripting(name, frame))
+    if value is None:
+        value = given_value(node.test, node.body, node.orelse, frame)
     if value is not None:
         run_block(node.body if value else node.orelse, frame)
         return

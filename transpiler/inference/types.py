@@ -254,6 +254,12 @@ def _merged_tuples(a: Type, b: Type) -> Type | None:
     return None
 
 
+def is_mixed(of: Type) -> bool:
+    """Whether it is several types, and not in a way that TorchScript joins by itself."""
+    members = set(of.members) - {NONE}
+    return len(members) > 1 and not members <= {INT, FLOAT}
+
+
 def is_subtype(a: Type, b: Type) -> bool:
     """Whether TorchScript takes a value of the first type where it expects the second.
 

@@ -25,6 +25,9 @@ class Example:
     body: str = ""
     """More statements of the class."""
 
+    body_after: str | None = None
+    """These after the pass, where it changes them."""
+
     constants: Mapping[str, str] = field(default_factory=dict)
     """The ``@constant``s that the class gets, and what they give."""
 

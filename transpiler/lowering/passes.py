@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from .constant_arguments import constant_argument, constant_arguments
 from .context import Context
 from .decisions import decision
 from .dict_get import dict_get
@@ -46,6 +47,7 @@ EXPRESSIONS: Mapping[type[ast.expr], Sequence[ExpressionHandler]] = {
         outside_attribute,
     ],
     ast.BoolOp: [
+        constant_argument,
         decision,
         value_of_or,  # of values, where decisions are conditions
     ],
@@ -57,16 +59,19 @@ EXPRESSIONS: Mapping[type[ast.expr], Sequence[ExpressionHandler]] = {
         expanded_call,
     ],
     ast.Compare: [
+        constant_argument,
         decision,  # in Python, where `is` between members of an Enum is right
         enum_identity,
     ],
     ast.BinOp: [decision],
     ast.IfExp: [decision],
     ast.Name: [
+        constant_argument,
         decision,
         outside_name,
         split_name,
     ],
+    ast.UnaryOp: [constant_argument],
     ast.Subscript: [
         decision,
         constant_index,
@@ -86,4 +91,9 @@ CONVERSIONS: Sequence[ConversionHandler] = (
     float_argument,
 )
 
-FUNCTIONS: Sequence[FunctionHandler] = (first_values, split_names, return_type)
+FUNCTIONS: Sequence[FunctionHandler] = (
+    constant_arguments,
+    first_values,
+    split_names,
+    return_type,
+)

@@ -11,12 +11,10 @@ import ast
 from collections.abc import Iterable
 
 from ..diagnostics import Code
-from ..inference.types import FLOAT, INT, NONE, Type, differs, join_all
+from ..inference.types import differs, is_mixed, join_all
 from ..source.scopes import FunctionNode
 from .context import Context
 from .decided import decided
-
-NUMBERS = frozenset({INT, FLOAT})
 
 
 def return_type(context: Context) -> None:
@@ -28,10 +26,13 @@ def return_type(context: Context) -> None:
         return
     of = join_all(returns.values())
     if node.returns is None:
-        if _is_told(of) and not _is_decided(node.body, context):
+        if is_mixed(of) and not _is_decided(node.body, context):
             context.annotate_return(of)
         return
-    declared = context.declared_return()
+    declared, project = context.declared_return(), context.tree.project
+    if declared is not None and declared != of and context.function in project.specialised:
+        context.annotate_return(of)  # compiled code returns less than it is declared to
+        return
     wrong = next((s for s in returns if declared and differs(returns[s], declared)), None)
     if wrong is None:
         return
@@ -42,12 +43,6 @@ def return_type(context: Context) -> None:
         f"{node.name} is declared to return {declared}, and returns {returns[wrong]}",
         f"TorchScript is told what it returns; write it behind -> on line {node.lineno}",
     )
-
-
-def _is_told(of: Type) -> bool:
-    """Whether the returned types differ in a way that TorchScript does not join by itself."""
-    members = set(of.members) - {NONE}
-    return len(members) > 1 and not members <= NUMBERS
 
 
 def _is_decided(body: Iterable[ast.stmt], context: Context) -> bool:
