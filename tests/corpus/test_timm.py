@@ -31,8 +31,6 @@ CHOSEN = json.loads((FOLDER / "timm_families.json").read_text("utf-8"))
 RELATIVE = 1e-4
 
 NOT_YET = {
-    # self.blocks[: n + 1]: a ModuleList has slices of constant bounds only
-    "gemma4_vit": "tuple slice indices must be integer constants",
     # mask.view(b, 1, *shape): TorchScript has no starred arguments
     "hiera": "cannot statically infer the expected size of a list in this context",
     # self.forward_head(**features): nor arguments by the keys of a dict

@@ -109,6 +109,28 @@ def test_what_follows_a_branch_that_returns_is_not_run_either() -> None:
     assert "if not torch.jit.is_scripting() and not states:" in text
 
 
+def test_a_name_holds_one_module() -> None:
+    text = rewritten("""
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.blocks = nn.ModuleList([nn.ReLU(), nn.Tanh()])
+            def run(self, x, last=None):
+                if last is None:
+                    blocks = self.blocks
+                else:
+                    blocks = self.blocks[:last + 1]
+                for block in blocks:
+                    x = block(x)
+                return x
+            def forward(self, x):
+                return self.run(x)
+        """)
+    assert "if torch.jit.is_scripting() or last is None:" in text
+
+
 def test_what_both_branches_lack_decides_nothing() -> None:
     assert "compiled for twice" not in rewritten(RETURNS.replace("STACK", "self.stack(x)"))
 

@@ -133,14 +133,19 @@ def specialise(function: Definition, found: FunctionTypes, project: ProjectTypes
     """Have a function be compiled for what calls give it, where it has to be.
 
     That is so where a branch that no call takes makes the result of a type that no caller can use
-    without asking which, and where it reads an attribute that some instances lack. Returns whether
-    there is more of that than was known.
+    without asking which, where it gives a name another module, and where it reads an attribute that
+    some instances lack. Returns whether there is more of that than was known.
     """
     known = project.specialised.get(function, {})
     wanted = [
         test
         for test, given in found.given.items()
-        if test not in known and (_mixes(test, given, found) or _lacks(function, given, project))
+        if test not in known
+        and (
+            _mixes(test, given, found)
+            or _assigns_module(given, found)
+            or _lacks(function, given, project)
+        )
     ]
     if wanted:
         project.specialised.setdefault(function, {}).update(dict.fromkeys(wanted))
@@ -164,6 +169,18 @@ def _mixes(test: ast.expr, given: Given, found: FunctionTypes) -> bool:
 
 def _returns_in(body: Sequence[ast.AST]) -> set[ast.AST]:
     return {node for part in body for node in walk(part) if isinstance(node, ast.Return)}
+
+
+def _assigns_module(given: Given, found: FunctionTypes) -> bool:
+    """Whether what no call runs gives a name another module; TorchScript's names hold one."""
+    inside = {node for part in given.dead for node in walk(part)}
+    bound: dict[str, set[bool]] = {}
+    for statement, of in found.assigned.items():
+        if isinstance(statement, ast.Assign) and any(m.name == "Module" for m in of.members):
+            for target in statement.targets:
+                if isinstance(target, ast.Name):
+                    bound.setdefault(target.id, set()).add(statement in inside)
+    return any(len(places) > 1 for places in bound.values())
 
 
 def _lacks(function: Definition, given: Given, project: ProjectTypes) -> bool:
