@@ -16,6 +16,30 @@ class CompilationError(RuntimeError):
     """
 
 
+class VerificationError(CompilationError):
+    """A compiled module whose results differ from those of the eager one."""
+
+
+class ArtifactError(RuntimeError):
+    """A file that is no artifact, or one that cannot be used here. Nothing of it was executed."""
+
+
+class MissingArtifactError(ArtifactError):
+    """There is no such file."""
+
+
+class ForeignFileError(ArtifactError):
+    """A file of another kind."""
+
+
+class DamagedArtifactError(ArtifactError):
+    """A file that is cut off, or was altered after it was written."""
+
+
+class NewerArtifactError(ArtifactError):
+    """A file that a newer version wrote, in a way that this one does not know."""
+
+
 class SaveError(RuntimeError):
     """A compiled module that cannot be saved, for its code calls Python."""
 

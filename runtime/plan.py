@@ -67,6 +67,20 @@ class Plan:
         rewrites = data.get("rewrites", [])
         return cls(**{**data, "rewrites": tuple(rewrites) if isinstance(rewrites, list) else None})
 
+    def on(self, device: str) -> Plan:
+        """The plan on a kind of device; another kind keeps what is in the graph, and no more.
+
+        Raises PlanError when the graph runs on the one kind alone.
+        """
+        if device == self.device:
+            return self
+        if self.fusion == "onednn_ops":
+            raise PlanError(
+                f"its graph calls oneDNN's operators, which run on the {self.device} alone: "
+                f'compile the module with device="{device}"'
+            )
+        return Plan(device=device, freeze=self.freeze, dtype=self.dtype, rewrites=self.rewrites)
+
     def describe(self) -> str:
         """One line for people: `cpu, frozen, channels last, oneDNN operators, 2 threads`."""
         words = [

@@ -31,12 +31,15 @@ def save(module: Any, file: str | os.PathLike[str] | IO[bytes], **kwargs: Any) -
             file.write(compiled._c.save_to_buffer(**kwargs))
 
 
-def load(
+def load_module(
     file: str | os.PathLike[str] | IO[bytes],
     map_location: str | torch.device | None = None,
     **kwargs: Any,
 ) -> torch.jit.ScriptModule:
-    """Read what `save` wrote. Source: `torch.jit.load`, without its warnings."""
+    """Read a TorchScript file as torch's module, to train it or to look into it.
+
+    Raises what torch raises. Source: `torch.jit.load`, without its warnings.
+    """
     with without_deprecation_warnings():
         loaded: torch.jit.ScriptModule = torch.jit.load(  # type: ignore[no-untyped-call]
             file, map_location=map_location, **kwargs

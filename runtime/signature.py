@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 from . import forms
 from .examples import Inputs
 from .forms import Form
+from .torch_internals import CppModule
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,15 @@ class Signature:
     def __str__(self) -> str:
         return "\n".join(method.shown(name) for name, method in self.methods.items())
 
+    def with_batches(self, varies: Callable[[str], bool | None]) -> Signature:
+        """The signature with what was found of each method: whether the batch size may vary."""
+        return Signature(
+            {
+                name: dataclasses.replace(method, varies_in_batch=varies(name))
+                for name, method in self.methods.items()
+            }
+        )
+
     def to_json(self) -> dict[str, Any]:
         """The signature as JSON has it."""
         return {name: method.to_json() for name, method in self.methods.items()}
@@ -102,7 +113,26 @@ class Signature:
         return cls({name: Method.from_json(method) for name, method in data.items()})
 
 
-def method_of(function: Any) -> Method:
+def signature_of(module: torch.jit.ScriptModule, runs: Mapping[str, Run]) -> Signature:
+    """The signature of a compiled module, with what is known of runs of its methods."""
+    cpp: CppModule = module._c
+    methods = {
+        name: _method_of(cpp._get_method(name), runs.get(name))
+        for name in cpp._method_names()
+        if not name.startswith("__")
+    }
+    return Signature(methods)
+
+
+@dataclass(frozen=True)
+class Run:
+    """An example that a method was called with, and what came of it."""
+
+    inputs: Inputs
+    output: Form
+
+
+def _method_of(function: Any, run: Run | None) -> Method:
     """What a compiled method takes and returns (`torch.FunctionSchema`)."""
     schema = function.schema
     arguments = tuple(
@@ -113,11 +143,10 @@ def method_of(function: Any) -> Method:
         )
         for argument in schema.arguments[1:]  # the first is self
     )
-    return Method(arguments, schema.returns[0].type.annotation_str)
-
-
-def form_of_inputs(method: Method, inputs: Inputs) -> dict[str, Form]:
-    """The form of a call's inputs, by the names of the method's arguments."""
-    names = [argument.name for argument in method.arguments]
-    given = dict(zip(names, inputs.positional, strict=False)) | inputs.named
-    return {name: forms.form_of(value) for name, value in given.items()}
+    result = schema.returns[0].type.annotation_str
+    if run is None:
+        return Method(arguments, result)
+    names = [argument.name for argument in arguments]
+    given = dict(zip(names, run.inputs.positional, strict=False)) | run.inputs.named
+    example = {name: forms.form_of(value) for name, value in given.items()}
+    return Method(arguments, result, example, run.output)

@@ -13,6 +13,7 @@ from torch import nn
 
 from .comparison import Deviation, Flat, difference, flatten, largest_deviation
 from .examples import Inputs
+from .forms import Form, form_of
 from .plan import Plan
 
 TOLERANCES = {"float64": 1e-8, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
@@ -82,6 +83,7 @@ class Call:
 
     method: str
     inputs: Inputs
+    output: Form
     result: Flat
 
 
@@ -95,7 +97,11 @@ class Expected:
     """
 
     def __init__(
-        self, module: nn.Module, examples: Mapping[str, Inputs], calls: int = CALLS
+        self,
+        module: nn.Module,
+        examples: Mapping[str, Inputs],
+        calls: int = CALLS,
+        vary_batch: bool = True,
     ) -> None:
         self.number = calls
         self.calls: list[Call] = []
@@ -104,7 +110,7 @@ class Expected:
             self._call(module, method, inputs, calls)
             size = inputs.batch_size
             self.batch_sizes[method] = [] if size is None else [size]
-            if not size:
+            if not size or not vary_batch:
                 continue
             larger = inputs.with_batch_size(size + 1)
             if _takes(module, method, larger):
@@ -114,7 +120,8 @@ class Expected:
 
     def _call(self, module: nn.Module, method: str, inputs: Inputs, times: int) -> None:
         for _ in range(times):
-            self.calls.append(Call(method, inputs, record(module, method, inputs)))
+            output, result = run(module, method, inputs)
+            self.calls.append(Call(method, inputs, form_of(output), result))
 
     def compare(self, subject: Any, tolerances: Mapping[str, float] = TOLERANCES) -> Verification:
         """Call the subject likewise, up to the first difference, and compare."""
@@ -135,7 +142,7 @@ def _compare(
     subject: Any, call: Call, tolerances: Mapping[str, float]
 ) -> tuple[str | None, Deviation | None]:
     try:
-        actual = record(subject, call.method, call.inputs)
+        _, actual = run(subject, call.method, call.inputs)
     except Exception as error:  # a graph that was optimised wrongly may raise anything
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         # TorchScript's traceback comes before its reason.
@@ -147,14 +154,14 @@ def _compare(
 def _takes(module: nn.Module, method: str, inputs: Inputs) -> bool:
     """Whether a module takes the inputs. A copy of it is asked, for it may keep state."""
     try:
-        record(copy.deepcopy(module), method, inputs)
+        run(copy.deepcopy(module), method, inputs)
     except Exception:  # whatever the user's code raises of a size that it was not made for
         return False
     return True
 
 
-def record(module: Any, method: str, inputs: Inputs) -> Flat:
-    """What a call returns, and what becomes of its inputs, as flat lists."""
+def run(module: Any, method: str, inputs: Inputs) -> tuple[Any, Flat]:
+    """What a call returns; and that, with what becomes of the inputs, as a flat list."""
     function: Callable[..., Any] = module if method == "forward" else getattr(module, method)
     given = inputs.clone()
     in_use = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
@@ -163,4 +170,4 @@ def record(module: Any, method: str, inputs: Inputs) -> Flat:
         torch.manual_seed(0)
         output = given.call(function)
     name = "output" if method == "forward" else f"output of {method}"
-    return flatten(output, name) + flatten(given.leaves(), f"inputs of {method}")
+    return output, flatten(output, name) + flatten(given.leaves(), f"inputs of {method}")

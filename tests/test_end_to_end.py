@@ -87,7 +87,7 @@ def test_rules_make_a_module_whole_that_could_not_be_saved(tmp_path: Path) -> No
         unused=["net.Net.train_only"],
     )
     jit_runtime.save(jit_runtime.compile(module.Net().eval()), tmp_path / "net.pt")
-    assert torch.equal(jit_runtime.load(tmp_path / "net.pt")(X), X + 1)
+    assert torch.equal(jit_runtime.load_module(tmp_path / "net.pt")(X), X + 1)
 
 
 LEGACY = """
@@ -141,7 +141,7 @@ def test_hand_written_script_modules_among_ordinary_ones(tmp_path: Path, mode: s
         assert torch.equal(net(X), eager(X))
     assert net.old.xs == [3, 3, 3]
     jit_runtime.save(net, tmp_path / "net.pt")
-    loaded = jit_runtime.load(tmp_path / "net.pt")
+    loaded = jit_runtime.load_module(tmp_path / "net.pt")
     assert torch.equal(loaded(X), eager(X))
     assert torch.equal(loaded.old.helper(X), X * 3)
     assert list(loaded.state_dict()) == ["old.weight"]

@@ -18,7 +18,7 @@ from ..comparison import Flat, Incomparable, difference, flatten
 from ..compilation import compile
 from ..errors import Finding
 from ..examples import Inputs
-from ..serialization import load, save
+from ..serialization import load_module, save
 from .imports import Tree, resolve
 
 CALLS = 3
@@ -120,7 +120,7 @@ class Job:
             # Before the calls, for these may change the state.
             self.stage("save")
             save(compiled, save_to)
-            loaded = load(save_to)
+            loaded = load_module(save_to)
         if folder:
             self.stage("compare")
             self._compare(compiled, loaded, folder)

@@ -36,6 +36,16 @@ def test_fields_of_newer_versions_are_refused():
         Plan.from_json({**Plan().to_json(), "warp": 9})
 
 
+def test_on_another_device_it_keeps_what_is_in_the_graph():
+    plan = Plan(fusion="onednn_graph", threads=2, rewrites=("a",))
+    assert plan.on("cpu") is plan
+    assert plan.on("cuda") == Plan(device="cuda", rewrites=("a",))
+    with pytest.raises(PlanError, match=r'the cpu alone: compile the module with device="cuda"'):
+        PLANS[1].on("cuda")
+    with pytest.raises(PlanError, match="device cannot be 'meta'"):
+        plan.on("meta")
+
+
 @pytest.mark.parametrize(
     "field",
     [

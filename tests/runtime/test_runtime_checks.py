@@ -170,9 +170,11 @@ class TestFiles:
         jit_runtime.save(model, tmp_path / "model.pt", _extra_files={"note": b"hello"})
         buffer.seek(0)
         extra = {"note": ""}
-        loaded = jit_runtime.load(tmp_path / "model.pt", map_location="cpu", _extra_files=extra)
+        loaded = jit_runtime.load_module(
+            tmp_path / "model.pt", map_location="cpu", _extra_files=extra
+        )
         assert extra["note"] == b"hello"
-        for module in (loaded, jit_runtime.load(buffer)):
+        for module in (loaded, jit_runtime.load_module(buffer)):
             assert torch.equal(module(X), expected)
         assert not [warning for warning in recwarn if "torch.jit" in str(warning.message)]
 

@@ -275,4 +275,4 @@ class TestWhoSharesCode:
         buffer = io.BytesIO()
         jit_runtime.save(Multiplies(-0.0), buffer)
         buffer.seek(0)
-        assert 1 / jit_runtime.load(buffer)(torch.ones(1)) == -float("inf")
+        assert 1 / jit_runtime.load_module(buffer)(torch.ones(1)) == -float("inf")

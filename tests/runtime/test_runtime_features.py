@@ -24,7 +24,7 @@ def saved_and_loaded(module: nn.Module) -> torch.jit.ScriptModule:
     buffer = io.BytesIO()
     jit_runtime.save(module, buffer)
     buffer.seek(0)
-    return jit_runtime.load(buffer)
+    return jit_runtime.load_module(buffer)
 
 
 def assert_same(module: nn.Module, *inputs: object) -> torch.jit.ScriptModule:

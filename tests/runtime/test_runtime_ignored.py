@@ -201,7 +201,7 @@ class TestDroppedOnExport:
         save(dropped, tmp_path / "again.pt")
         assert dropped.train()(X).equal(expected) and dropped.seen > 0
         for file in ("out.pt", "again.pt"):
-            loaded = jit_runtime.load(tmp_path / file)
+            loaded = jit_runtime.load_module(tmp_path / file)
             assert torch.equal(loaded.eval()(X), X)
             with pytest.raises(torch.jit.Error, match=r"training_only_code was dropped when"):
                 loaded.train()(X)
@@ -210,14 +210,14 @@ class TestDroppedOnExport:
         nested = jit_runtime.compile(Nested(Dropped()))
         for number, module in enumerate((nested, nested.inner)):
             module.save(str(tmp_path / f"{number}.pt"))
-            assert torch.equal(jit_runtime.load(tmp_path / f"{number}.pt").eval()(X), X)
+            assert torch.equal(jit_runtime.load_module(tmp_path / f"{number}.pt").eval()(X), X)
         assert torch.equal(nested(X), X * 4 + 3)
 
     def test_so_it_is_in_containers(self, tmp_path):
         nested = jit_runtime.compile(Nested(nn.Sequential(Dropped())))
         for number, container in enumerate((nested.inner, copy.deepcopy(nested).inner)):
             saved_by_method(container, tmp_path / f"{number}.pt")
-            assert torch.equal(jit_runtime.load(tmp_path / f"{number}.pt").eval()(X), X)
+            assert torch.equal(jit_runtime.load_module(tmp_path / f"{number}.pt").eval()(X), X)
         assert torch.equal(nested(X), X * 4 + 3)
 
     def test_it_may_stand_beside_one_that_is_not(self):
@@ -249,7 +249,7 @@ class TestDroppedOnExport:
         buffer = io.BytesIO()
         jit_runtime.save(legacy, buffer)
         buffer.seek(0)
-        assert torch.equal(jit_runtime.load(buffer).eval()(X), X)
+        assert torch.equal(jit_runtime.load_module(buffer).eval()(X), X)
 
 
 class TestUnused:
@@ -269,7 +269,7 @@ class TestUnused:
         buffer = io.BytesIO()
         jit_runtime.save(guarded, buffer)
         buffer.seek(0)
-        for module in (guarded, jit_runtime.load(buffer)):
+        for module in (guarded, jit_runtime.load_module(buffer)):
             assert torch.equal(module.eval()(X), X + 1)
             with pytest.raises(torch.jit.Error, match="cannot be run"):
                 module.train()(X)

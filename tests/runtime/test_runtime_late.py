@@ -117,7 +117,7 @@ class TestOnTheFirstCall:
     def test_it_is_compiled_with_what_it_needs_and_saved_from_then_on(self, tmp_path):
         scripted = jit_runtime.compile(Saved())
         scripted.save(str(tmp_path / "out.pt"))
-        assert methods_of(jit_runtime.load(tmp_path / "out.pt")) == {
+        assert methods_of(jit_runtime.load_module(tmp_path / "out.pt")) == {
             "forward",
             "an_explicit_entry_point",
         }
@@ -125,7 +125,7 @@ class TestOnTheFirstCall:
         assert is_compiled_output(scripted.a_called_model_entry_point(X))
 
         scripted.save(str(tmp_path / "out.pt"))
-        loaded = jit_runtime.load(tmp_path / "out.pt")
+        loaded = jit_runtime.load_module(tmp_path / "out.pt")
         assert methods_of(loaded) >= {"a_called_model_entry_point", "needed"}
         assert methods_of(loaded.submodule) == {"forward", "rarely"}
         expected = scripted.a_called_model_entry_point(X)
@@ -193,7 +193,7 @@ class TestWhatDoesNotCompile:
         assert torch.equal(scripted(X), X + 2)
         assert is_compiled_output(scripted.a_called_model_entry_point(X))
         scripted.save(str(tmp_path / "out.pt"))
-        assert method not in methods_of(jit_runtime.load(tmp_path / "out.pt"))
+        assert method not in methods_of(jit_runtime.load_module(tmp_path / "out.pt"))
 
     def test_is_refused_where_it_would_differ(self):
         with pytest.raises(CompilationError, match="compared by identity"):

@@ -60,7 +60,7 @@ def test_training_only_code_runs_in_python_and_is_dropped(seed, tmp_path):
     assert not torch.equal(module(torch.ones(2, 2)), module(torch.ones(2, 2)))  # random numbers
     jit_runtime.save(module, tmp_path / "out.pt")
     with pytest.raises(torch.jit.Error, match="training_only_code was dropped"):
-        jit_runtime.load(tmp_path / "out.pt").train()(torch.ones(2, 2))
+        jit_runtime.load_module(tmp_path / "out.pt").train()(torch.ones(2, 2))
 
 
 def test_the_debugging_function_makes_save_fail(seed, capsys, tmp_path):

@@ -10,7 +10,7 @@ import torch
 from jit_runtime import ScriptModule, compile, export
 from jit_runtime.examples import Inputs
 from jit_runtime.forms import TensorForm, form_of, from_json, shown, tensors_of, to_json, value_of
-from jit_runtime.signature import Argument, Method, Signature, form_of_inputs, method_of
+from jit_runtime.signature import Argument, Run, Signature, signature_of
 from torch import Tensor
 
 FORMS = [
@@ -72,12 +72,10 @@ class Model(ScriptModule):
 
 @pytest.fixture(scope="module")
 def signature() -> Signature:
-    cpp = compile(Model())._c
-    forward, pair = (method_of(cpp._get_method(name)) for name in ("forward", "pair"))
     x = torch.zeros(2, 3)
-    example = form_of_inputs(forward, Inputs((x,), {"scale": 2.0}))
-    forward = Method(forward.arguments, forward.result, example, form_of((x, {"x": x})), True)
-    return Signature({"forward": forward, "pair": pair})
+    run = Run(Inputs((x,), {"scale": 2.0}), form_of((x, {"x": x})))
+    signature = signature_of(compile(Model()), {"forward": run})
+    return signature.with_batches({"forward": True}.get)
 
 
 def test_of_compiled_methods(signature: Signature):

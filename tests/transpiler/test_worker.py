@@ -13,7 +13,7 @@ from textwrap import dedent
 
 import pytest
 import torch
-from jit_runtime import load
+from jit_runtime import load_module
 from jit_transpile.config import GIB, Limits, ModelSpec
 from jit_transpile.diagnostics import Code, UsageError
 from jit_transpile.emit.lines import source_line
@@ -311,7 +311,7 @@ def test_a_model_equal_to_the_sources_is_compiled_and_saved(pair: Pair):
     assert report.model_failures == ()
     assert report.compiled == ("pkg.net:Net",)
     assert [file.name for file in saved.parent.iterdir()] == ["net.pt"]
-    loaded = load(saved)
+    loaded = load_module(saved)
     assert loaded.state_dict()["calls"] == 0, "saved as it was built, not as the calls left it"
     assert list(loaded(torch.ones(1, 4))) == ["y", "calls"]
     assert not list(pair.folder.rglob("__pycache__"))
@@ -347,7 +347,7 @@ def test_a_model_without_an_example_is_compiled_but_listed_as_not_compared(pair:
     report = pair.check(ModelSpec("net:Net", {"dim": 2}, output=str(pair.folder / "net.pt")))
     assert report.compiled == ("net:Net",)
     assert report.skipped == (("net:Net", NOT_COMPARED),)
-    assert load(pair.folder / "net.pt")(torch.ones(1, 2))["y"].shape == (1, 2)
+    assert load_module(pair.folder / "net.pt")(torch.ones(1, 2))["y"].shape == (1, 2)
 
 
 def test_the_twin_wins_over_every_other_copy(pair: Pair, monkeypatch: pytest.MonkeyPatch):
@@ -363,7 +363,7 @@ def test_the_twin_wins_over_every_other_copy(pair: Pair, monkeypatch: pytest.Mon
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(pair.root), ".", *old)))
     pair.folder = Path("..")
     assert pair.check(ModelSpec("check:make", output="../net.pt")).model_failures == ()
-    assert load("../net.pt").lin.weight.shape == (2, 2)
+    assert load_module("../net.pt").lin.weight.shape == (2, 2)
 
 
 def test_an_import_from_elsewhere_is_an_error(pair: Pair):

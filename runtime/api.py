@@ -1,0 +1,237 @@
+"""`compile`, `load`, `save` and `verify`: what people call."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import itertools
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, TypeVar, overload
+
+import torch
+from torch import nn
+
+from . import compilation, serialization
+from .artifact import Artifact, read_artifact
+from .comparison import difference, flatten
+from .compiled_state import is_compiled
+from .errors import VerificationError
+from .examples import Inputs, inputs_by_method
+from .freezing import exported_methods, freeze
+from .plan import Plan
+from .session import Session
+from .signature import Run, signature_of
+from .sources import source_hashes
+from .verification import CALLS, TOLERANCES, Expected, Verification, tolerances_of
+
+M = TypeVar("M", bound=nn.Module)
+Device = str | torch.device
+
+
+@overload
+def compile(
+    module: M,
+    example: object = None,
+    *,
+    device: Device = "auto",
+    optimize: Literal["none"] = "none",
+    verify: bool = True,
+    dtype: None = None,
+) -> M: ...
+
+
+@overload
+def compile(
+    module: nn.Module,
+    example: object = None,
+    *,
+    device: Device = "auto",
+    optimize: Literal["inference", "max"],
+    verify: bool = True,
+    dtype: str | torch.dtype | None = None,
+) -> Session: ...
+
+
+def compile(
+    module: Any,
+    example: object = None,
+    *,
+    device: Device = "auto",
+    optimize: str = "none",
+    verify: bool = True,
+    dtype: str | torch.dtype | None = None,
+) -> Any:
+    """Compile a module: in place, or into a session that is as fast as can be.
+
+    Args:
+        module: a module; what it contains is compiled with it.
+        example: inputs of `forward`: a tensor, a tuple or list of positional ones, a dict of named
+            ones; or `Examples(forward=..., encode=...)` for several methods.
+        device: where a session runs; "auto" is CUDA if there is a device, else where the module
+            is. With `optimize="none"` the module is moved there, and "auto" leaves it where it is.
+        optimize: "none" compiles in place and returns the module, which can be trained; "inference"
+            returns a session of the frozen module; "max" one of the fastest plan that was found on
+            this machine, for which it needs an example. Sessions are for evaluation, and leave the
+            module as it was.
+        verify: compare with the eager module, if there is an example: three calls, and another
+            batch size where the module takes one.
+        dtype: "bfloat16" or "float16", what a session may compute in; results keep their dtypes.
+
+    Raises CompilationError for what would compile to something else than eager computes, and
+    torch's own errors; the module is then as it was. Of these, VerificationError tells where
+    results differ most.
+    """
+    if optimize not in ("none", "inference", "max"):
+        raise ValueError(f'optimize is "none", "inference" or "max", not {optimize!r}')
+    examples = inputs_by_method(example)
+    if optimize == "none":
+        if dtype is not None:
+            raise ValueError('dtype is for sessions: optimize="inference" or "max"')
+        return _compile_in_place(module, examples if verify else {}, device)
+    if optimize == "max" and not examples:
+        raise ValueError('optimize="max" tries plans on an example: compile(module, example, ...)')
+    if not isinstance(module, nn.Module):
+        raise TypeError(f"a session is made of a module, not of {type(module).__name__}")
+    return _session(module, examples, _device(module, device), optimize, verify, _name(dtype))
+
+
+def _compile_in_place(module: M, examples: dict[str, Inputs], device: Device) -> M:
+    if device != "auto":
+        module.to(device)
+        examples = {method: inputs.to(device) for method, inputs in examples.items()}
+    if examples and isinstance(module, nn.Module) and not is_compiled(module):
+        # With copies, for calls may change their state.
+        eager, compiled = copy.deepcopy(module), compilation.compile(copy.deepcopy(module))
+        _expect(Expected(eager, examples).compare(compiled), module)
+        before, after = (flatten(dict(m.state_dict()), "state_dict") for m in (eager, compiled))
+        problem = difference(before, after, TOLERANCES)
+        if problem:
+            raise VerificationError(f"{type(module).__name__} compiled: after calls, {problem}")
+    return compilation.compile(module)
+
+
+def _session(
+    module: nn.Module,
+    examples: dict[str, Inputs],
+    device: torch.device,
+    optimize: str,
+    verify: bool,
+    dtype: str | None,
+) -> Session:
+    examples = {method: inputs.to(device) for method, inputs in examples.items()}
+    methods = exported_methods(module)
+    for method in examples.keys() - {"forward", *methods}:
+        raise ValueError(
+            f"there is an example for {type(module).__name__}.{method}, which is not exported: "
+            "mark it with @export"
+        )
+    with torch.no_grad():
+        expected = Expected(_copy(module, device), examples, CALLS if verify else 1, verify)
+        compiled = compilation.compile(_copy(module, device))
+        plan = Plan(device=device.type, dtype=dtype)
+        frozen = freeze(compiled, methods)
+    runs = {call.method: Run(call.inputs, call.output) for call in reversed(expected.calls)}
+    artifact = Artifact(frozen, plan, signature_of(frozen, runs), {}, source_hashes(module))
+    if verify and examples:
+        # A copy is called: the artifact holds the state that the module had.
+        trial = Session(artifact, device).copy()
+        found = expected.compare(trial, tolerances_of(plan))
+        _expect(found, module)
+        artifact = dataclasses.replace(
+            artifact,
+            signature=artifact.signature.with_batches(found.varies_in_batch),
+            figures={**artifact.figures, "check": found.to_json()},
+        )
+    return Session(artifact, device, examples)
+
+
+def _copy(module: M, device: torch.device) -> M:
+    return copy.deepcopy(module).eval().to(device)
+
+
+def _expect(found: Verification, module: nn.Module) -> None:
+    if not found.ok:
+        raise VerificationError(f"{type(module).__name__} compiled: {found}")
+
+
+def _device(module: nn.Module, device: Device) -> torch.device:
+    if device == "auto":
+        tensors = itertools.chain(module.parameters(), module.buffers())
+        device = next((tensor.device for tensor in tensors), torch.device("cpu"))
+        if torch.cuda.is_available() and device.type != "cuda":
+            device = torch.device("cuda")
+    device = torch.device(device)
+    if device.type not in ("cpu", "cuda"):
+        raise ValueError(f"a session runs on the CPU or on CUDA, not on {device}")
+    return device
+
+
+def _name(dtype: str | torch.dtype | None) -> str | None:
+    return None if dtype is None else str(dtype).removeprefix("torch.")
+
+
+def load(file: str | os.PathLike[str] | BinaryIO, *, device: Device = "auto") -> Session:
+    """Read an artifact, or any TorchScript file, into a session.
+
+    "auto" is the device that it was compiled for where this machine has one, else the CPU. A plain
+    TorchScript file runs by the default plan; all its methods are the session's. To train a module,
+    or to look into it, there are `session.module` and `load_module`.
+
+    Raises ArtifactError, before anything of the file is executed, for one that is missing, cut off,
+    altered, of another kind or of a newer version, and for one that cannot run on the device.
+    """
+    artifact, on = read_artifact(file, device)
+    return Session(artifact, on)
+
+
+def save(module: Any, file: str | os.PathLike[str] | BinaryIO, **kwargs: Any) -> None:
+    """Write a session as an artifact, and any other module as TorchScript, compiled if it is not.
+
+    For modules it takes `_extra_files`, as `torch.jit.save` does. Raises SaveError when compiled
+    code reaches a method under `@ignore`, with its name and the places of the calls.
+    """
+    if isinstance(module, Session):
+        module.save(file)
+    else:
+        serialization.save(module, file, **kwargs)
+
+
+def verify(
+    subject: Session | nn.Module | str | os.PathLike[str],
+    reference: nn.Module,
+    example: object,
+    *,
+    tolerance: float | None = None,
+    calls: int = CALLS,
+) -> Verification:
+    """Compare a session, a module or a file with an eager module, in evaluation mode.
+
+    All outputs are compared, in containers too, and what becomes of the inputs, in some calls and,
+    where the reference takes one, at another batch size. NaN equals NaN. Copies are called: neither
+    module changes.
+
+    Args:
+        subject: what was compiled; a path is loaded.
+        reference: the eager module. It is called on the subject's device.
+        example: inputs, as `compile` takes them.
+        tolerance: how far results may be apart, relative to the largest magnitude in the eager
+            tensor; by default 1e-4 for float32, and what the subject's plan allows for.
+        calls: how often each method is called.
+
+    Raises ArtifactError, and what the reference raises.
+    """
+    if isinstance(subject, (str, os.PathLike)):
+        subject = load(Path(subject))
+    device = subject.device if isinstance(subject, Session) else _device(subject, "auto")
+    tolerances: Mapping[str, float] = TOLERANCES
+    if isinstance(subject, Session):
+        tolerances = tolerances_of(subject.plan)
+    if tolerance is not None:
+        tolerances = dict.fromkeys(TOLERANCES, tolerance)
+    examples = {m: inputs.to(device) for m, inputs in inputs_by_method(example).items()}
+    with torch.no_grad():
+        expected = Expected(_copy(reference, device), examples, calls)
+        trial = subject.copy() if isinstance(subject, Session) else _copy(subject, device)
+        return expected.compare(trial, tolerances)

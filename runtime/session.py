@@ -1,0 +1,187 @@
+"""`Session`: a compiled module that runs as its plan says."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import io
+import os
+import time
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+import torch
+from torch import Tensor
+
+from .artifact import Artifact, read_artifact, save_artifact
+from .examples import Inputs, inputs_by_method
+from .plan import Plan
+from .signature import Signature
+
+_FEWEST, _MOST = 3, 12
+"""Calls of a warm-up: the profiling executor optimises in the second, and sometimes again."""
+
+_STEADY = 1.2
+"""A call that takes no longer than so many times the quickest one is as quick as it gets."""
+
+
+class Session:
+    """A compiled module on one device, for inference: `session(x)`, `session.encode(x)`.
+
+    Its methods are those of the module that were exported, `forward` under the session's own name.
+    They take and return what the eager module's do, without gradients, in torch's inference mode.
+    Calls from several threads are safe where the module keeps no state between calls.
+    `compile(module, example, optimize=...)` and `load(path)` make sessions.
+    """
+
+    def __init__(
+        self,
+        artifact: Artifact,
+        device: torch.device | str = "cpu",
+        examples: dict[str, Inputs] | None = None,
+    ) -> None:
+        self._artifact = artifact
+        self._device = torch.device(device)
+        self._examples = examples or {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run `forward`."""
+        return self._run("forward", args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # copy and pickle ask for these before there is an artifact
+            raise AttributeError(name)
+        if name not in self.signature.methods:
+            raise AttributeError(
+                f"{self!r} has no method '{name}': mark it with @export and compile again. "
+                "Parameters and submodules are those of session.module."
+            )
+        return self.method(name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.signature.methods})
+
+    def __repr__(self) -> str:
+        methods = ", ".join(self.signature.methods)
+        return f"<Session of {self.name} on {self.device}: {methods}; {self.plan.describe()}>"
+
+    def method(self, name: str) -> Callable[..., Any]:
+        """A method by its name, also one that a session has for itself, such as `save`."""
+        if name not in self.signature.methods:
+            raise AttributeError(f"{self!r} has no method '{name}'")
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            return self._run(name, args, kwargs)
+
+        run.__name__ = run.__qualname__ = name
+        return run
+
+    def _run(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        function = self.module if name == "forward" else getattr(self.module, name)
+        if self.plan.memory_format == "channels_last":
+            args = tuple(map(_channels_last, args))
+            kwargs = {key: _channels_last(value) for key, value in kwargs.items()}
+        with torch.inference_mode():
+            return function(*args, **kwargs)
+
+    @property
+    def name(self) -> str:
+        """The name of the module's class."""
+        return str(self.module.original_name)
+
+    @property
+    def module(self) -> torch.jit.ScriptModule:
+        """The compiled module itself. Called directly it knows nothing of the plan."""
+        return self._artifact.module
+
+    @property
+    def plan(self) -> Plan:
+        """How it runs."""
+        return self._artifact.plan
+
+    @property
+    def signature(self) -> Signature:
+        """What its methods take and return, and the forms of the examples."""
+        return self._artifact.signature
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """What checks and searches measured when it was compiled, as JSON has it."""
+        return self._artifact.figures
+
+    @property
+    def artifact(self) -> Artifact:
+        """All that a file of it holds: sources and versions, too."""
+        return self._artifact
+
+    @property
+    def device(self) -> torch.device:
+        """Where it runs."""
+        return self._device
+
+    def warmup(self, example: object = None) -> Session:
+        """Call its methods until they are as quick as they get, and return the session.
+
+        They are called with the example, else with those that it was compiled with, else with
+        made-up inputs of their forms. What the module remembers between calls is left as it was.
+        Raises ValueError when there is no example.
+        """
+        examples = inputs_by_method(example) or self._examples or self._made_up_inputs()
+        if not examples:
+            raise ValueError(
+                f"{self!r} was compiled without an example: give one, session.warmup(example)"
+            )
+        trial = self.copy()
+        for method, inputs in examples.items():
+            _settle(trial.method(method), inputs)
+        return self
+
+    def _made_up_inputs(self) -> dict[str, Inputs]:
+        made = {name: m.inputs(self.device) for name, m in self.signature.methods.items()}
+        return {name: inputs for name, inputs in made.items() if inputs is not None}
+
+    def copy(self) -> Session:
+        """A session with state of its own, and the same code: what one has warmed up, both have."""
+        # The type of a module holds its code; copies share it.
+        artifact = dataclasses.replace(self._artifact, module=copy.deepcopy(self.module))
+        return Session(artifact, self.device, self._examples)
+
+    def to(self, device: torch.device | str) -> Session:
+        """A session on another device; this one stays where it is.
+
+        Raises ArtifactError when its graph runs on one kind of device alone.
+        """
+        device = torch.device(device)
+        if device == self.device:
+            return self
+        buffer = io.BytesIO()
+        # Weights of a frozen module are constants of its graph, which a file alone can move.
+        save_artifact(self._artifact, buffer)
+        buffer.seek(0)
+        examples = {name: inputs.to(device) for name, inputs in self._examples.items()}
+        return Session(read_artifact(buffer, device)[0], device, examples)
+
+    def save(self, path: str | os.PathLike[str] | BinaryIO) -> None:
+        """Write it as an artifact, which `load`, `torch.jit.load` and libtorch open.
+
+        Raises SaveError when compiled code calls Python, and OSError. What stands at the path is
+        replaced in one step, or stays as it was.
+        """
+        save_artifact(self._artifact, path)
+
+
+def _channels_last(value: Any) -> Any:
+    if isinstance(value, Tensor) and value.dim() == 4:
+        return value.contiguous(memory_format=torch.channels_last)
+    return value
+
+
+def _settle(method: Callable[..., Any], inputs: Inputs) -> None:
+    times: list[float] = []
+    while len(times) < _MOST:
+        given = inputs.clone()
+        start = time.perf_counter()
+        given.call(method)
+        times.append(time.perf_counter() - start)
+        if len(times) >= _FEWEST and times[-1] <= _STEADY * min(times):
+            return
