@@ -17,7 +17,7 @@ from . import compilation, serialization
 from .artifact import Artifact, read_artifact
 from .comparison import difference, flatten
 from .compiled_state import is_compiled
-from .errors import VerificationError
+from .errors import CompilationError, VerificationError
 from .examples import Inputs, inputs_by_method
 from .freezing import exported_methods, freeze
 from .plan import Plan
@@ -120,6 +120,7 @@ def _session(
     verify: bool,
     dtype: str | None,
 ) -> Session:
+    _refuse_own_hooks(module)
     examples = {method: inputs.to(device) for method, inputs in examples.items()}
     methods = exported_methods(module)
     for method in examples.keys() - {"forward", *methods}:
@@ -130,21 +131,45 @@ def _session(
     with torch.no_grad():
         expected = Expected(_copy(module, device), examples, CALLS if verify else 1, verify)
         compiled = compilation.compile(_copy(module, device))
-        plan = Plan(device=device.type, dtype=dtype)
-        frozen = freeze(compiled, methods)
+        found, plan, figures = _optimised(
+            compiled, methods, expected, device=device, search=optimize == "max", dtype=dtype
+        )
     runs = {call.method: Run(call.inputs, call.output) for call in reversed(expected.calls)}
-    artifact = Artifact(frozen, plan, signature_of(frozen, runs), {}, source_hashes(module))
+    artifact = Artifact(found, plan, signature_of(found, runs), figures, source_hashes(module))
     if verify and examples:
         # A copy is called: the artifact holds the state that the module had.
         trial = Session(artifact, device).copy()
-        found = expected.compare(trial, tolerances_of(plan))
-        _expect(found, module)
+        check = expected.compare(trial, tolerances_of(plan))
+        _expect(check, module)
         artifact = dataclasses.replace(
             artifact,
-            signature=artifact.signature.with_batches(found.varies_in_batch),
-            figures={**artifact.figures, "check": found.to_json()},
+            signature=artifact.signature.with_batches(check.varies_in_batch),
+            figures={**figures, "check": check.to_json()},
         )
     return Session(artifact, device, examples)
+
+
+def _optimised(
+    compiled: nn.Module,
+    methods: list[str],
+    expected: Expected,
+    *,
+    device: torch.device,
+    search: bool,
+    dtype: str | None,
+) -> tuple[torch.jit.ScriptModule, Plan, dict[str, Any]]:
+    if dtype is not None:
+        raise NotImplementedError(f"no plan computes in {dtype} yet")
+    return freeze(compiled, methods), Plan(device=device.type), {}
+
+
+def _refuse_own_hooks(module: nn.Module) -> None:
+    """Freezing keeps the hooks that compiled code calls, and those of the outermost it does not."""
+    if module._forward_hooks or module._forward_pre_hooks:
+        raise CompilationError(
+            f"{type(module).__name__} has forward hooks, which a session would not run: remove "
+            "them, or compile a module that contains this one"
+        )
 
 
 def _copy(module: M, device: torch.device) -> M:

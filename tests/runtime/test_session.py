@@ -8,7 +8,7 @@ import threading
 import jit_runtime
 import pytest
 import torch
-from jit_runtime import Examples, Plan, Session, VerificationError
+from jit_runtime import CompilationError, Examples, Plan, Session, VerificationError
 from jit_runtime.compiled_state import is_compiled
 from jit_runtime.forms import TensorForm
 from sessions import Counts, Net, image, net
@@ -101,6 +101,12 @@ class TestCompile:
     def test_what_it_cannot_do_it_says(self, model, wanted, error, words):
         with pytest.raises(error, match=words):
             jit_runtime.compile(model, **wanted)
+
+    def test_hooks_of_the_module_itself_would_be_lost(self):
+        model = net()
+        model.register_forward_hook(lambda module, inputs, output: output)
+        with pytest.raises(CompilationError, match="Net has forward hooks, which a session would"):
+            jit_runtime.compile(model, X, optimize="inference")
 
 
 class Wrong(nn.Module):
