@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from torch import nn
 
 from .comparison import Deviation, Flat, difference, flatten, largest_deviation
 from .examples import Inputs
-from .forms import Form, form_of
+from .forms import Form, form_of, shown
 from .plan import Plan
 
 TOLERANCES = {"float64": 1e-8, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
@@ -41,6 +41,8 @@ class Verification:
     """Where tensors differ most, within the tolerance or not."""
     tolerances: Mapping[str, float]
     calls: int
+    is_random: bool
+    """Whether calls drew random numbers, so that their forms alone were compared."""
     batch_sizes: dict[str, list[int]]
     """By method, the sizes of dimension 0 that were compared; none where no tensor has one."""
 
@@ -63,7 +65,8 @@ class Verification:
         )
         of = "" if self.worst is None else f"; largest deviation: {self.worst}"
         if self.problem is None:
-            return f"equal in {self.calls} calls of {methods}{of}"
+            random = " (where random numbers are drawn, in form alone)" if self.is_random else ""
+            return f"equal in {self.calls} calls of {methods}{random}{of}"
         return f"{self.problem}{of}"
 
     def to_json(self) -> dict[str, Any]:
@@ -85,15 +88,17 @@ class Call:
     inputs: Inputs
     output: Form
     result: Flat
+    is_random: bool
+    """Whether it drew random numbers. Compiled code may draw others: the form alone is compared."""
 
 
 class Expected:
     """What an eager module computes for examples: compiled ones are compared with it, one by one.
 
-    Each call sees the example as it was, and the same seed. Where the module takes another size of
-    dimension 0, that is called too, and the first size once more, for the executor has other code
-    by then. The module is called as it is: in its mode, and keeping its state. Raises what it
-    raises, and Incomparable for results of unknown classes.
+    Each call sees the example as it was. Where the module takes another size of dimension 0, that
+    is called too, and the first size once more, for the executor has other code by then. The module
+    is called as it is: in its mode, and keeping its state. Raises what it raises, and Incomparable
+    for results of unknown classes.
     """
 
     def __init__(
@@ -120,11 +125,12 @@ class Expected:
 
     def _call(self, module: nn.Module, method: str, inputs: Inputs, times: int) -> None:
         for _ in range(times):
-            output, result = run(module, method, inputs)
-            self.calls.append(Call(method, inputs, form_of(output), result))
+            output, result, is_random = run(module, method, inputs)
+            self.calls.append(Call(method, inputs, form_of(output), result, is_random))
 
     def compare(self, subject: Any, tolerances: Mapping[str, float] = TOLERANCES) -> Verification:
         """Call the subject likewise, up to the first difference, and compare."""
+        problem: str | None = None
         worst: Deviation | None = None
         for call in self.calls:
             problem, deviation = _compare(subject, call, tolerances)
@@ -134,21 +140,37 @@ class Expected:
                 size = call.inputs.batch_size
                 if size not in (None, self.batch_sizes[call.method][0]):
                     problem += f" (at batch size {size})"
-                return Verification(problem, worst, tolerances, self.number, self.batch_sizes)
-        return Verification(None, worst, tolerances, self.number, self.batch_sizes)
+                break
+        return Verification(
+            problem, worst, tolerances, self.number, self.is_random, self.batch_sizes
+        )
+
+    @property
+    def is_random(self) -> bool:
+        """Whether a call drew random numbers."""
+        return any(call.is_random for call in self.calls)
 
 
 def _compare(
     subject: Any, call: Call, tolerances: Mapping[str, float]
 ) -> tuple[str | None, Deviation | None]:
     try:
-        _, actual = run(subject, call.method, call.inputs)
+        _, actual, _ = run(subject, call.method, call.inputs)
     except Exception as error:  # a graph that was optimised wrongly may raise anything
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         # TorchScript's traceback comes before its reason.
         reason = lines[-1] if lines else type(error).__name__
         return f"{call.method} raises where eager does not: {reason}", None
+    if call.is_random:
+        return difference(_forms(call.result), _forms(actual)), None
     return difference(call.result, actual, tolerances), largest_deviation(call.result, actual)
+
+
+def _forms(values: Flat) -> Flat:
+    return [
+        (path, shown(form_of(value)) if isinstance(value, torch.Tensor) else type(value).__name__)
+        for path, value in values
+    ]
 
 
 def _takes(module: nn.Module, method: str, inputs: Inputs) -> bool:
@@ -160,14 +182,23 @@ def _takes(module: nn.Module, method: str, inputs: Inputs) -> bool:
     return True
 
 
-def run(module: Any, method: str, inputs: Inputs) -> tuple[Any, Flat]:
-    """What a call returns; and that, with what becomes of the inputs, as a flat list."""
+def run(module: Any, method: str, inputs: Inputs) -> tuple[Any, Flat, bool]:
+    """What a call returns; that, with what becomes of the inputs, as a flat list; and whether the
+    call drew random numbers.
+    """
     function: Callable[..., Any] = module if method == "forward" else getattr(module, method)
     given = inputs.clone()
     in_use = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
     devices = range(torch.cuda.device_count()) if in_use else ()
     with torch.random.fork_rng(devices):
         torch.manual_seed(0)
+        before = _random_states(devices)
         output = given.call(function)
+        is_random = not all(map(torch.equal, before, _random_states(devices)))
     name = "output" if method == "forward" else f"output of {method}"
-    return output, flatten(output, name) + flatten(given.leaves(), f"inputs of {method}")
+    flat = flatten(output, name) + flatten(given.leaves(), f"inputs of {method}")
+    return output, flat, is_random
+
+
+def _random_states(devices: Iterable[int]) -> list[torch.Tensor]:
+    return [torch.get_rng_state(), *map(torch.cuda.get_rng_state, devices)]

@@ -148,6 +148,15 @@ class TestVerification:
             jit_runtime.compile(model, torch.ones(1))
         assert jit_runtime.compile(Counts(), torch.ones(1)).times == 0
 
+    def test_in_place_dropout_may_draw_other_numbers(self):
+        model = jit_runtime.compile(net(), Examples(forward=X, encode=X))
+        assert model.training and is_compiled(model)
+
+    def test_in_place_what_dropout_hides_is_compared_in_evaluation(self):
+        model = nn.Sequential(nn.Dropout(0.5), Wrong())
+        with pytest.raises(VerificationError, match=r"output\[1\] differs"):
+            jit_runtime.compile(model, torch.randn(2, 3))
+
     def test_on_its_own(self, session: Session, model: Net):
         found = jit_runtime.verify(session, model, X)
         assert found.ok and str(found).startswith("equal in 3 calls of forward at batch sizes 2 an")

@@ -72,10 +72,14 @@ def test_both_may_keep_state():
     assert not compared(lambda x, n: x + n, lambda x, n: x).ok
 
 
-def test_both_may_draw_random_numbers():
+def test_random_numbers_may_be_others():
     state = torch.get_rng_state()
-    assert compared(lambda x, n: x + torch.rand(()), lambda x, n: x + torch.rand(())).ok
+    found = compared(lambda x, n: x + torch.rand(2, 1), lambda x, n: x - torch.randn(2, 1))
+    assert found.ok and found.is_random
+    assert str(found).endswith("(where random numbers are drawn, in form alone)")
     assert torch.equal(torch.get_rng_state(), state)
+    found = compared(lambda x, n: torch.rand_like(x), lambda x, n: torch.rand_like(x).double())
+    assert found.problem.startswith("output is 'float64[2, 3]', eager has 'float32[2, 3]'")
 
 
 def test_a_module_that_takes_one_batch_size_only():
