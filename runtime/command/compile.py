@@ -1,0 +1,47 @@
+"""`jit-runtime compile`: a model of the user's becomes an artifact."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from .. import api
+from ..errors import CompilationError, SaveError
+from ..serialization import save
+from ..session import Session
+from .problems import Problem, WrongUsage, told_of
+from .user_code import build, example
+
+
+def main(options: Namespace) -> int:
+    """Build, compile, save and describe."""
+    if options.optimize == "max" and options.example is None:
+        raise WrongUsage("--optimize max tries plans on inputs: name them with --example")
+    if not Path(options.output).parent.is_dir():
+        raise WrongUsage(f"{options.output}: there is no folder {Path(options.output).parent}")
+    model = build(options.model, options.args, options.weights, options.seed)
+    inputs = None if options.example is None else example(options.example, options.seed)
+    compiled = _compiled(model, inputs, options)
+    try:
+        if isinstance(compiled, Session):
+            compiled.save(options.output)
+        else:
+            save(compiled, options.output)
+    except SaveError as error:
+        raise Problem(f"{options.model} cannot be saved: {error}") from error
+    print(f"{options.output}: {compiled if isinstance(compiled, Session) else options.model}")
+    return 0
+
+
+def _compiled(model: Any, inputs: Any, options: Namespace) -> Any:
+    chosen = {"device": options.device, "optimize": options.optimize, "dtype": options.dtype}
+    try:
+        return api.compile(model, inputs, verify=not options.no_verify, **chosen)
+    except CompilationError as error:
+        raise Problem(f"{options.model}: {error}") from error
+    except (TypeError, ValueError) as error:
+        raise WrongUsage(str(error)) from error
+    except Exception as error:  # TorchScript's, and what the model raises of the example
+        with told_of(options.model):
+            raise error

@@ -1,0 +1,114 @@
+"""`jit-runtime inspect`: what an artifact holds."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..serialization import code
+from ..session import Session
+from ..triton import TritonError, config
+from .artifacts import load
+from .problems import Problem, WrongUsage
+
+_MIB = 2**20
+
+
+def main(options: Namespace) -> int:
+    """Show it, or its code, or write the configuration of Triton."""
+    if options.max_batch_size is not None and options.triton is None:
+        raise WrongUsage("--max-batch-size is Triton's: use it with --triton")
+    session = load(options.artifact, "cpu")
+    if options.triton is not None:
+        _write_triton(session, options)
+    if options.code is not None:
+        print(_code(session, options), end="")
+    if options.json:
+        print(json.dumps(_described(session, options.artifact), indent=1))
+    elif options.code is None and options.triton is None:
+        print("\n".join(_lines(session, options.artifact)))
+    return 0
+
+
+def _code(session: Session, options: Namespace) -> str:
+    try:
+        return code(session.module, options.code)
+    except AttributeError as error:
+        raise WrongUsage(f"--code {options.code}: {error}") from error
+
+
+def _write_triton(session: Session, options: Namespace) -> None:
+    name = Path(options.artifact).name
+    try:
+        text = config(session.signature, session.plan, name, options.max_batch_size)
+    except TritonError as error:
+        raise Problem(f"{options.artifact}: {error}") from error
+    Path(options.triton).write_text(text, encoding="utf-8")
+
+
+def _described(session: Session, path: str) -> dict[str, Any]:
+    artifact = session.artifact
+    return {
+        "file": path,
+        "made_by": artifact.made_by,
+        "plan": session.plan.to_json(),
+        "signature": session.signature.to_json(),
+        "sources": artifact.sources,
+        "figures": session.figures,
+        "sizes": _sizes(session, path),
+    }
+
+
+def _sizes(session: Session, path: str) -> dict[str, int]:
+    """Numbers and bytes. A frozen module has its weights in constants, not in parameters."""
+    sizes = dict.fromkeys(("tensors", "code", "other"), 0)
+    with zipfile.ZipFile(path) as archive:
+        for record in archive.infolist():
+            folder = record.filename.split("/")[1:2]
+            is_tensor = folder in (["data"], ["constants"])
+            sizes["tensors" if is_tensor else "code" if folder == ["code"] else "other"] += (
+                record.file_size
+            )
+    return {
+        "file_bytes": Path(path).stat().st_size,
+        **{f"{kind}_bytes": size for kind, size in sizes.items()},
+        "parameters": sum(p.numel() for p in session.module.parameters()),
+        "buffers": sum(b.numel() for b in session.module.buffers()),
+    }
+
+
+def _lines(session: Session, path: str) -> Iterator[str]:
+    artifact, sizes = session.artifact, _sizes(session, path)
+    versions = ", ".join(f"{name} {version}" for name, version in artifact.made_by.items())
+    yield f"{path}: {session.name}, {'made by ' + versions if versions else 'plain TorchScript'}"
+    yield f"plan: {session.plan.describe()}"
+    file, tensors, code_ = (_shown(sizes[f"{kind}_bytes"]) for kind in ("file", "tensors", "code"))
+    yield f"size: {file}: tensors {tensors}, code {code_}"
+    yield (
+        f"parameters: {sizes['parameters']:,} numbers, buffers: {sizes['buffers']:,}"
+        f"{', weights are constants of the code' if session.plan.freeze else ''}"
+    )
+    yield "methods:"
+    yield from (f"    {line}" for line in str(session.signature).splitlines())
+    for name, digest in artifact.sources.items():
+        yield f"source: {name} (SHA-256 {digest[:12]}...)"
+    for name, figures in session.figures.items():
+        yield f"{name}: {_checked(figures) if name == 'check' else json.dumps(figures)}"
+
+
+def _checked(figures: dict[str, Any]) -> str:
+    """What `Verification` found, in a line."""
+    worst = figures["worst"]
+    text = figures["problem"] or f"equals eager in {figures['calls']} calls each of " + ", ".join(
+        f"{name} (batch {' and '.join(map(str, sizes))})" if sizes else name
+        for name, sizes in figures["batch_sizes"].items()
+    )
+    return text if worst is None else f"{text}, within {float(worst['relative']):.1e}"
+
+
+def _shown(size: int) -> str:
+    return f"{size / _MIB:.1f} MiB" if size >= _MIB else f"{size / 1024:.1f} KiB"
