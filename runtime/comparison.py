@@ -159,10 +159,14 @@ class Deviation:
     relative: float
     """To the largest magnitude in the eager model's tensor."""
 
+    @property
+    def amount(self) -> str:
+        """How much it is, in words."""
+        return f"{self.absolute:.1e} ({self.relative:.1e} of the largest value)"
+
     def __str__(self) -> str:
         at = f"[{', '.join(map(str, self.index))}]" if self.index else ""
-        of_largest = f"{self.relative:.1e} of the largest value"
-        return f"{self.path}{at} by {self.absolute:.1e} ({of_largest})"
+        return f"{self.path}{at} by {self.amount}"
 
 
 def largest_deviation(expected: Flat, actual: Flat) -> Deviation | None:
@@ -184,7 +188,8 @@ def largest_deviation(expected: Flat, actual: Flat) -> Deviation | None:
 
 
 def _deviation(path: str, want: torch.Tensor, got: torch.Tensor) -> Deviation:
-    got = got.to(want.device, want.dtype)
+    wide = torch.complex128 if want.is_complex() else torch.float64  # halves may overflow
+    want, got = want.to(wide), got.to(want.device, wide)
     same = (want == got) | (want.isnan() & got.isnan())  # infinities, too
     apart = (want - got).abs().masked_fill(same, 0.0).nan_to_num(nan=math.inf, posinf=math.inf)
     absolute, where = apart.flatten().max(0)

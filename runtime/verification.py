@@ -63,11 +63,12 @@ class Verification:
             else method
             for method, sizes in self.batch_sizes.items()
         )
-        of = "" if self.worst is None else f"; largest deviation: {self.worst}"
+        of = f"; largest deviation: {self.worst}" if self.worst and self.worst.absolute else ""
         if self.problem is None:
             random = " (where random numbers are drawn, in form alone)" if self.is_random else ""
             return f"equal in {self.calls} calls of {methods}{random}{of}"
-        return f"{self.problem}{of}"
+        is_said = self.worst is not None and self.worst.amount in self.problem
+        return self.problem if is_said else f"{self.problem}{of}"
 
     def to_json(self) -> dict[str, Any]:
         """The figures as JSON has them: a deviation that is not finite is a string."""

@@ -145,6 +145,10 @@ class TestWhereTheyDifferMost:
     def test_is_nowhere_when_no_numbers_can_be_compared(self):
         assert deviation([1, "a", torch.empty(0), torch.tensor([3])], [1, "a", ONES, ONES]) is None
 
+    def test_is_finite_where_it_is_too_large_for_the_dtype(self):
+        most = torch.tensor([60000.0], dtype=torch.float16)
+        assert deviation(most, -most).absolute == 2 * most.item()
+
     def test_has_no_index_in_a_scalar(self):
         assert str(deviation(torch.tensor(2.0), torch.tensor(1.0))).startswith("out by 1.0e+00")
 
