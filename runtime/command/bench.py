@@ -19,7 +19,7 @@ from .arguments import CONTENDERS
 from .artifacts import check_device, load
 from .contender import Contender, serve
 from .figures import Measured, as_json, machine, table
-from .problems import Problem, WrongUsage
+from .problems import Problem, WrongUsage, expect_folder
 from .user_code import resolve
 
 
@@ -54,8 +54,7 @@ def _check(options: Namespace) -> None:
         except ImportError as error:
             raise Problem("--plot needs matplotlib: pip install 'jit-transpile[plot]'") from error
     for file in filter(None, (options.json, options.plot)):
-        if not Path(file).parent.is_dir():
-            raise WrongUsage(f"{file}: there is no folder {Path(file).parent}")
+        expect_folder(file)
     for reference in filter(None, (options.model, options.example)):
         resolve(reference)
     load(options.artifact, "cpu")

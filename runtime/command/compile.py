@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from pathlib import Path
 from typing import Any
 
 from .. import api
 from ..errors import CompilationError, SaveError
 from ..serialization import save
 from ..session import Session
-from .problems import Problem, WrongUsage, told_of
+from .artifacts import check_device
+from .problems import Problem, WrongUsage, expect_folder, told_of
 from .user_code import build, example
 
 
@@ -18,8 +18,10 @@ def main(options: Namespace) -> int:
     """Build, compile, save and describe."""
     if options.optimize == "max" and options.example is None:
         raise WrongUsage("--optimize max tries plans on inputs: name them with --example")
-    if not Path(options.output).parent.is_dir():
-        raise WrongUsage(f"{options.output}: there is no folder {Path(options.output).parent}")
+    if options.dtype is not None and options.optimize == "none":
+        raise WrongUsage("--dtype is for --optimize inference and max")
+    expect_folder(options.output)
+    check_device(options.device)
     model = build(options.model, options.args, options.weights, options.seed)
     inputs = None if options.example is None else example(options.example, options.seed)
     compiled = _compiled(model, inputs, options)
@@ -36,12 +38,8 @@ def main(options: Namespace) -> int:
 
 def _compiled(model: Any, inputs: Any, options: Namespace) -> Any:
     chosen = {"device": options.device, "optimize": options.optimize, "dtype": options.dtype}
-    try:
-        return api.compile(model, inputs, verify=not options.no_verify, **chosen)
-    except CompilationError as error:
-        raise Problem(f"{options.model}: {error}") from error
-    except (TypeError, ValueError) as error:
-        raise WrongUsage(str(error)) from error
-    except Exception as error:  # TorchScript's, and what the model raises of the example
-        with told_of(options.model):
-            raise error
+    with told_of(options.model):  # TorchScript's errors, and what the model raises of the example
+        try:
+            return api.compile(model, inputs, verify=not options.no_verify, **chosen)
+        except CompilationError as error:
+            raise Problem(f"{options.model}: {error}") from error

@@ -13,7 +13,7 @@ from ..serialization import code
 from ..session import Session
 from ..triton import TritonError, config
 from .artifacts import load
-from .problems import Problem, WrongUsage
+from .problems import Problem, WrongUsage, expect_folder
 
 _MIB = 2**20
 
@@ -22,6 +22,8 @@ def main(options: Namespace) -> int:
     """Show it, or its code, or write the configuration of Triton."""
     if options.max_batch_size is not None and options.triton is None:
         raise WrongUsage("--max-batch-size is Triton's: use it with --triton")
+    if options.triton is not None:
+        expect_folder(options.triton)
     session = load(options.artifact, "cpu")
     if options.triton is not None:
         _write_triton(session, options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 
 class Problem(Exception):
@@ -12,6 +13,13 @@ class Problem(Exception):
 
 class WrongUsage(Problem):
     """The command line, or a name or a file on it, is wrong."""
+
+
+def expect_folder(path: str) -> None:
+    """Raise WrongUsage where the folder of a file to be written is missing."""
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise WrongUsage(f"{path}: there is no folder {folder}")
 
 
 def lines_of(error: BaseException) -> str:

@@ -11,13 +11,14 @@ from ..forms import form_of, shown
 from ..signature import Method
 from . import tensor_files
 from .artifacts import load
-from .problems import WrongUsage, told_of
+from .problems import WrongUsage, expect_folder, told_of
 
 
 def main(options: Namespace) -> int:
     """Read, run, and write or describe what comes out."""
     if options.output is not None:
         tensor_files.suffix_of(options.output)
+        expect_folder(options.output)
     session = load(options.artifact, options.device)
     method = session.signature.methods.get(options.method)
     if method is None:

@@ -99,6 +99,8 @@ def write(path: str, value: Any) -> None:
     if suffix == ".pt":
         torch.save(_on_cpu(value), path)
         return
+    if suffix == ".npy" and not isinstance(value, Tensor):
+        raise Problem(f"{path}: has a place for one tensor, not for {_kind(value)}; use .npz")
     tensors = dict(_named(path, value, ""))
     if suffix == ".safetensors":
         library = _library("safetensors.torch", "safetensors", path)
@@ -108,10 +110,8 @@ def write(path: str, value: Any) -> None:
     arrays = {name: _array(path, tensor) for name, tensor in tensors.items()}
     if suffix == ".npz":
         numpy.savez(path, **arrays)
-    elif isinstance(value, Tensor):
-        numpy.save(path, *arrays.values(), allow_pickle=False)
     else:
-        raise Problem(f"{path}: has a place for one tensor, not for {_kind(value)}; use .npz")
+        numpy.save(path, *arrays.values(), allow_pickle=False)
 
 
 def _named(path: str, value: Any, name: str) -> Iterator[tuple[str, Tensor]]:
