@@ -209,7 +209,7 @@ def _name(dtype: str | torch.dtype | None) -> str | None:
     return None if dtype is None else str(dtype).removeprefix("torch.")
 
 
-def load(file: str | os.PathLike[str] | BinaryIO, *, device: Device = "auto") -> Session:
+def load(file: str | os.PathLike[str] | BinaryIO, device: Device = "auto") -> Session:
     """Read an artifact, or any TorchScript file, into a session.
 
     "auto" is the device that it was compiled for where this machine has one, else the CPU. A plain

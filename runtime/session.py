@@ -133,7 +133,7 @@ class Session:
             )
         trial = self.copy()
         for method, inputs in examples.items():
-            _settle(trial.method(method), inputs)
+            _settle(trial.method(method), inputs, self.device)
         return self
 
     def _made_up_inputs(self) -> dict[str, Inputs]:
@@ -176,12 +176,14 @@ def _channels_last(value: Any) -> Any:
     return value
 
 
-def _settle(method: Callable[..., Any], inputs: Inputs) -> None:
+def _settle(method: Callable[..., Any], inputs: Inputs, device: torch.device) -> None:
     times: list[float] = []
     while len(times) < _MOST:
         given = inputs.clone()
         start = time.perf_counter()
         given.call(method)
+        if device.type == "cuda":  # which is still at work
+            torch.cuda.synchronize(device)
         times.append(time.perf_counter() - start)
         if len(times) >= _FEWEST and times[-1] <= _STEADY * min(times):
             return
