@@ -1,0 +1,117 @@
+"""Convolutions become oneDNN's, with what follows them fused and their weights reordered once.
+
+    y = conv(x, w, b)                   x = x.contiguous(memory_format=torch.channels_last)
+    z = relu(y + shortcut)       ->     z = mkldnn::_convolution_pointwise(
+                                            x, shortcut, packed w, b, ..., "add", "relu")
+
+These are the operators that `torch.compile` uses with `freezing`. They take any batch size, and
+channels-last tensors pass from one to the next as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...torch_passes import OPTIONAL_NUMBERS, Graph, Node, Value
+from ..graphs import (
+    Mutations,
+    constants,
+    inputs_of,
+    insert,
+    is_tensor,
+    is_weight,
+    nodes_of,
+    only_reader,
+)
+from ..observing import Sizes
+from ..packed_weights import PackedWeights
+from .onednn_activations import NO_ACTIVATION, Activation, activation_of
+
+OBSERVED = ("aten::conv2d", "aten::add")
+
+_CONVOLUTION = "mkldnn::_convolution_pointwise"
+_CHANNELS_LAST = 2  # torch.channels_last, as graphs spell it
+
+
+def onednn_convolutions(graph: Graph, sizes: Sizes, packed: PackedWeights) -> int:
+    """Apply the rewrite, and tell how many convolutions it has replaced."""
+    mutations = Mutations(graph)
+    return sum(
+        _replace(graph, node, sizes, packed, mutations) for node in nodes_of(graph, "aten::conv2d")
+    )
+
+
+def _replace(
+    graph: Graph, conv: Node, sizes: Sizes, packed: PackedWeights, mutations: Mutations
+) -> bool:
+    x, *given = inputs_of(conv)
+    known = constants(given)
+    if known is None:
+        return False
+    weight, _, stride, padding, dilation, groups = known
+    observed = sizes.of(x)
+    if isinstance(padding, str) or not is_weight(weight) or not all(map(_is_image, observed)):
+        return False
+    last, other, activation = _fused_with(conv, sizes, mutations)
+    if x.node().kind() != _CONVOLUTION:
+        x = insert(graph, conv, "aten::contiguous", [x, _CHANNELS_LAST])
+    where = [given[3], given[2], given[4], given[5]]  # oneDNN takes the padding first
+    scalars = _numbers(graph, last, activation.scalars)
+    if other is None:
+        inputs = [x, given[0], given[1], *where, activation.name, scalars, activation.algorithm]
+    else:
+        unary = activation.name if activation is not NO_ACTIVATION else None
+        inputs = [x, other, given[0], given[1], *where, "add", 1.0, unary, scalars, None]
+    result = insert(graph, last, _CONVOLUTION, inputs)
+    last.output().replaceAllUsesWith(result)
+    size = list(observed[0]) if observed else None
+    packed.put(
+        graph,
+        result.node(),
+        1 if other is None else 2,
+        weight,
+        "torch.ops.mkldnn._reorder_convolution_weight("
+        "weight.contiguous(memory_format=torch.channels_last), "
+        f"{padding}, {stride}, {dilation}, {groups}, {size})",
+    )
+    return True
+
+
+def _is_image(size: tuple[int, ...]) -> bool:
+    """Whether it is a batch of images; of single pixels, torch's matrix product is quicker."""
+    return len(size) == 4 and size[2] * size[3] > 1
+
+
+def _fused_with(
+    conv: Node, sizes: Sizes, mutations: Mutations
+) -> tuple[Node, Value | None, Activation]:
+    """The last node that becomes part of the convolution; what is added; the activation."""
+    last, other = conv, None
+    reader = only_reader(conv.output())
+    if reader is not None and reader.kind() == "aten::add":
+        other = _added(reader, conv.output(), sizes)
+        if other is not None and not mutations.between(conv, reader):
+            last, reader = reader, only_reader(reader.output())
+        else:
+            return conv, None, NO_ACTIVATION
+    activation = None if reader is None else activation_of(reader)
+    if reader is None or activation is None or mutations.between(conv, reader):
+        return last, other, NO_ACTIVATION
+    if other is not None and activation.name != "relu":  # the only one that oneDNN has after a sum
+        return last, other, NO_ACTIVATION
+    return reader, other, activation
+
+
+def _added(add: Node, result: Value, sizes: Sizes) -> Value | None:
+    """What is added to the result of a convolution, if neither is broadcast."""
+    one, two, alpha = inputs_of(add)
+    other = two if one == result else one
+    known = constants([alpha])
+    if other == result or known != [1] or not is_tensor(other):
+        return None
+    shapes = sizes.of(result)
+    return other if shapes and shapes == sizes.of(other) else None
+
+
+def _numbers(graph: Graph, before: Node, numbers: tuple[float, ...]) -> Any:
+    return insert(graph, before, "prim::ListConstruct", list(numbers), OPTIONAL_NUMBERS)

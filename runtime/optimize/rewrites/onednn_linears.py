@@ -1,0 +1,57 @@
+"""Linear layers become oneDNN's, with the activation fused and their weights reordered once.
+
+y = linear(x, w, b)          ->     z = mkldnn::_linear_pointwise(
+z = gelu(y)                             x, packed w, b, "gelu", [], "none")
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from ...torch_passes import OPTIONAL_NUMBERS, Graph, Node
+from ..graphs import Mutations, constants, inputs_of, insert, is_weight, nodes_of, only_reader
+from ..observing import Sizes
+from ..packed_weights import PackedWeights
+from .onednn_activations import NO_ACTIVATION, activation_of
+
+OBSERVED = ("aten::linear",)
+
+_FEWEST_ROWS = 32
+"""Of fewer, torch's own matrix product is quicker: a classifier's last layer, for one."""
+
+
+def onednn_linears(graph: Graph, sizes: Sizes, packed: PackedWeights) -> int:
+    """Apply the rewrite, and tell how many layers it has replaced."""
+    mutations = Mutations(graph)
+    return sum(
+        _replace(graph, node, sizes, packed, mutations) for node in nodes_of(graph, "aten::linear")
+    )
+
+
+def _replace(
+    graph: Graph, linear: Node, sizes: Sizes, packed: PackedWeights, mutations: Mutations
+) -> bool:
+    x, *given = inputs_of(linear)
+    known = constants(given)
+    if known is None or not is_weight(known[0]) or known[0].dim() != 2:
+        return False
+    if any(prod(size[:-1]) < _FEWEST_ROWS for size in sizes.of(x)):
+        return False
+    reader = only_reader(linear.output())
+    activation = None if reader is None else activation_of(reader)
+    if reader is None or activation is None or mutations.between(linear, reader):
+        last, activation = linear, NO_ACTIVATION
+    else:
+        last = reader
+    scalars = insert(graph, last, "prim::ListConstruct", list(activation.scalars), OPTIONAL_NUMBERS)
+    inputs = [x, given[0], given[1], activation.name, scalars, activation.algorithm]
+    result = insert(graph, last, "mkldnn::_linear_pointwise", inputs)
+    last.output().replaceAllUsesWith(result)
+    packed.put(
+        graph,
+        result.node(),
+        1,
+        known[0],
+        "torch.ops.mkldnn._reorder_linear_weight(weight, None)",
+    )
+    return True
