@@ -2,8 +2,8 @@
 //
 //   client NET.pt INPUTS.pt OUTPUTS.pt [METHOD]
 //
-// INPUTS.pt holds the positional inputs, as torch.save((x, ...), "INPUTS.pt") writes them; OUTPUTS.pt
-// gets what the method returns, for torch.load.
+// INPUTS.pt holds the positional inputs, as torch.save((x, ...), "INPUTS.pt") writes them. OUTPUTS.pt
+// gets a tuple of the tensors in what the method returns, for torch.load.
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
@@ -77,8 +77,19 @@ std::vector<c10::IValue> read_inputs(const std::string& path) {
   return torch::pickle_load(bytes).toTupleRef().elements().vec();
 }
 
-void write_outputs(const c10::IValue& outputs, const std::string& path) {
-  const std::vector<char> bytes = torch::pickle_save(outputs);
+// In a file, lists and dicts would carry types of TorchScript, which torch.load takes for code.
+void collect(const c10::IValue& value, std::vector<c10::IValue>& tensors) {
+  if (value.isTensor()) tensors.push_back(value.toTensor().cpu());
+  if (value.isTuple())
+    for (const auto& item : value.toTupleRef().elements()) collect(item, tensors);
+  if (value.isList())
+    for (const c10::IValue item : value.toListRef()) collect(item, tensors);
+  if (value.isGenericDict())
+    for (const auto& item : value.toGenericDict()) collect(item.value(), tensors);
+}
+
+void write_tensors(const std::vector<c10::IValue>& tensors, const std::string& path) {
+  const std::vector<char> bytes = torch::pickle_save(c10::ivalue::Tuple::create(tensors));
   std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
@@ -110,8 +121,10 @@ void run(const std::string& artifact, const std::string& in, const std::string& 
   std::cout << method << " on " << device << ", " << at::get_num_threads() << " threads, "
             << plan.at("memory_format") << ", fusion " << plan.at("fusion") << " (" << fused_groups()
             << " groups)\n";
-  if (outputs.isTensor()) std::cout << "output " << outputs.toTensor().sizes() << "\n";
-  write_outputs(outputs, out);
+  std::vector<c10::IValue> tensors;
+  collect(outputs, tensors);
+  for (const auto& tensor : tensors) std::cout << "output " << tensor.toTensor().sizes() << "\n";
+  write_tensors(tensors, out);
 }
 
 int main(int argc, char** argv) {
