@@ -195,14 +195,19 @@ def _expect(found: Verification, module: nn.Module) -> None:
 
 def _device(module: nn.Module, device: Device) -> torch.device:
     if device == "auto":
-        tensors = itertools.chain(module.parameters(), module.buffers())
-        device = next((tensor.device for tensor in tensors), torch.device("cpu"))
+        device = _place(module)
         if torch.cuda.is_available() and device.type != "cuda":
             device = torch.device("cuda")
     device = torch.device(device)
     if device.type not in ("cpu", "cuda"):
         raise ValueError(f"a session runs on the CPU or on CUDA, not on {device}")
     return device
+
+
+def _place(module: nn.Module) -> torch.device:
+    """Where a module is; the CPU for one without tensors."""
+    tensors = itertools.chain(module.parameters(), module.buffers())
+    return next((tensor.device for tensor in tensors), torch.device("cpu"))
 
 
 def _name(dtype: str | torch.dtype | None) -> str | None:
@@ -261,7 +266,7 @@ def verify(
     """
     if isinstance(subject, (str, os.PathLike)):
         subject = load(Path(subject))
-    device = subject.device if isinstance(subject, Session) else _device(subject, "auto")
+    device = subject.device if isinstance(subject, Session) else _place(subject)
     tolerances: Mapping[str, float] = TOLERANCES
     if isinstance(subject, Session):
         tolerances = tolerances_of(subject.plan)

@@ -39,8 +39,8 @@ class Artifact:
     """A compiled module, how to run it, and what is known of it."""
 
     module: torch.jit.ScriptModule
-    plan: Plan = field(default_factory=Plan)
-    signature: Signature = field(default_factory=Signature)
+    plan: Plan
+    signature: Signature
     figures: dict[str, Any] = field(default_factory=dict)
     """What checks and searches measured, as JSON has it."""
     sources: dict[str, str] = field(default_factory=dict)
@@ -140,6 +140,8 @@ def _on(plan: Plan, device: torch.device, shown: str) -> Plan:
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A path of the same name to write to, which then takes the place of the other."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path}: there is no folder {path.parent}")
     # In a folder beside it: torch names things in the file by the file's name.
     with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
         file = Path(folder, path.name)

@@ -11,6 +11,7 @@ whoever means harm can seal what he likes, so load no artifact that you do not t
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import struct
@@ -27,6 +28,8 @@ from .errors import (
     MissingArtifactError,
     NewerArtifactError,
 )
+
+Buffer = bytes | memoryview
 
 _PIECE = 16 << 20
 """Pieces are hashed in parallel: a single SHA-256 takes longer than loading the file."""
@@ -100,18 +103,17 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
         raise ForeignFileError(f"{os.fspath(path)}: a folder, not an artifact") from error
 
 
-def _reader(file: BinaryIO) -> Callable[[int, int], bytes]:
+def _reader(file: Any) -> Callable[[int, int], Buffer]:
     """Reads a number of bytes at an offset, from several threads at once."""
-    try:
+    if isinstance(file, io.BufferedReader) and isinstance(file.raw, io.FileIO):
         descriptor = file.fileno()
-    except OSError:  # in memory
-        file.seek(0)
-        content = memoryview(file.read())
-        return lambda size, at: content[at : at + size]  # type: ignore[return-value]
-    return lambda size, at: os.pread(descriptor, size, at)
+        return lambda size, at: os.pread(descriptor, size, at)
+    file.seek(0)
+    content = memoryview(file.read())
+    return lambda size, at: content[at : at + size]
 
 
-def _checksum(read: Callable[[int, int], bytes], end: int, records: list[zipfile.ZipInfo]) -> str:
+def _checksum(read: Callable[[int, int], Buffer], end: int, records: list[zipfile.ZipInfo]) -> str:
     def piece(at: int) -> bytes:
         return hashlib.sha256(read(min(_PIECE, end - at), at)).digest()
 

@@ -46,6 +46,8 @@ class Session:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run `forward`."""
+        if "forward" not in self.signature.methods:
+            raise AttributeError(f"{self!r} has no method 'forward'; call one that it has")
         return self._run("forward", args, kwargs)
 
     def __getattr__(self, name: str) -> Any:

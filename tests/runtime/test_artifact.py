@@ -8,13 +8,14 @@ import os
 import random
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import jit_runtime
 import pytest
 import torch
 from jit_runtime import ArtifactError, Examples, Plan, Session
-from jit_runtime.artifact import SEAL, Artifact, save_artifact
+from jit_runtime.artifact import SEAL, save_artifact
 from jit_runtime.container import seal
 from jit_runtime.errors import DamagedArtifactError, NewerArtifactError
 from jit_runtime.serialization import save as save_module
@@ -88,7 +89,7 @@ class TestSaveAndLoad:
 
     def test_the_plan_is_kept(self, session: Session, tmp_path: Path):
         plan = Plan(threads=1, memory_format="channels_last", rewrites=("a", "b"))
-        save_artifact(Artifact(session.module, plan), tmp_path / "net.pt")
+        save_artifact(replace(session.artifact, plan=plan), tmp_path / "net.pt")
         loaded = jit_runtime.load(tmp_path / "net.pt")
         assert loaded.plan == plan
         assert (
@@ -104,11 +105,15 @@ class TestSaveAndLoad:
 
     def test_a_save_that_fails_leaves_what_was_there(self, session: Session, tmp_path: Path):
         (tmp_path / "net.pt").write_bytes(b"before")
-        broken = Artifact(session.module, figures={"seconds": float("nan")})
+        broken = replace(session.artifact, figures={"seconds": float("nan")})
         with pytest.raises(ValueError, match="JSON"):
             save_artifact(broken, tmp_path / "net.pt")
         assert [p.name for p in tmp_path.iterdir()] == ["net.pt"]
         assert (tmp_path / "net.pt").read_bytes() == b"before"
+
+    def test_a_folder_must_be_there(self, session: Session, tmp_path: Path):
+        with pytest.raises(FileNotFoundError, match=r"net\.pt: there is no folder"):
+            session.save(tmp_path / "none" / "net.pt")
 
     def test_the_files_mode_is_that_of_any_new_file(self, file: Path, tmp_path: Path):
         (tmp_path / "new").touch()
@@ -266,11 +271,12 @@ def test_what_torch_cannot_read_is_said_in_a_line(tmp_path: Path):
 
 
 def test_one_for_another_device(session: Session, tmp_path: Path):
-    save_artifact(Artifact(session.module, Plan(fusion="onednn_ops")), tmp_path / "net.pt")
+    bound = replace(session.artifact, plan=Plan(fusion="onednn_ops"))
+    save_artifact(bound, tmp_path / "net.pt")
     with pytest.raises(ArtifactError, match=r"net\.pt: .*oneDNN's operators.*the cpu alone"):
         jit_runtime.load(tmp_path / "net.pt", device="cuda")
     cuda = Plan(device="cuda", cuda_graphs=True, tf32=True)
-    save_artifact(Artifact(session.module, cuda), tmp_path / "cuda.pt")
+    save_artifact(replace(session.artifact, plan=cuda), tmp_path / "cuda.pt")
     loaded = jit_runtime.load(tmp_path / "cuda.pt", device="cpu")
     assert loaded.plan == Plan() and torch.equal(loaded(X)["out"], session(X)["out"])
 

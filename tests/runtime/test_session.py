@@ -8,7 +8,15 @@ import threading
 import jit_runtime
 import pytest
 import torch
-from jit_runtime import CompilationError, Examples, Plan, Session, VerificationError
+from jit_runtime import (
+    CompilationError,
+    Examples,
+    Plan,
+    ScriptModule,
+    Session,
+    VerificationError,
+    export,
+)
 from jit_runtime.compiled_state import is_compiled
 from jit_runtime.forms import TensorForm
 from sessions import Counts, Net, image, net
@@ -170,7 +178,21 @@ class TestVerification:
         assert jit_runtime.verify(jit_runtime.compile(copy.deepcopy(model)), model, X).ok
 
 
+class Encoder(ScriptModule):
+    """No `forward`."""
+
+    @export
+    def encode(self, x: Tensor) -> Tensor:
+        return x * 2
+
+
 class TestSession:
+    def test_of_a_module_without_forward(self):
+        session = jit_runtime.compile(Encoder(), Examples(encode=X), optimize="inference")
+        assert torch.equal(session.warmup().encode(X), X * 2)
+        with pytest.raises(AttributeError, match=r"encode; cpu, frozen> has no method 'forward'"):
+            session(X)
+
     def test_tells_what_it_is(self, session: Session):
         assert repr(session) == "<Session of Net on cpu: forward, encode; cpu, frozen>"
         assert session.plan == Plan() and session.device == torch.device("cpu")
