@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from textwrap import dedent
+from textwrap import dedent, indent
 from types import ModuleType
 
 import jit_runtime
 import pytest
 import torch
 from twins import rewritten
+
+HEAD = """
+    import torch
+    from torch import nn
+    """
 
 NETS = """
     import torch
@@ -33,6 +38,11 @@ NETS = """
 
 def twin(calls: str) -> str:
     return rewritten(NETS.replace("CALLS", calls))
+
+
+def net(body: str) -> str:
+    """The twin of a file with a ``Net``, whose methods are these."""
+    return rewritten(dedent(HEAD) + "\nclass Net(nn.Module):\n" + indent(dedent(body), " " * 4))
 
 
 def imported(text: str, folder: Path) -> ModuleType:
@@ -153,3 +163,182 @@ def test_compiled_code_raises_for_anything_else(tmp_path: Path) -> None:
         torch.testing.assert_close(compiled(x), x + 1)
     with pytest.raises(torch.jit.Error, match="forward is compiled for weights=False alone"):
         compiled.attention(x)
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_decided"),
+    [
+        ("flag and self.count(x)", True),
+        ("self.count(x) and flag", False),
+        ("x.dim() > 1 and len(x) > 1 and flag", True),
+        ("x.add_(1).dim() > 1 and flag", False),
+        ("(y := x.dim()) and flag", False),
+    ],
+)
+def test_what_python_evaluates_first_must_be_without_effect(
+    condition: str, is_decided: bool
+) -> None:
+    text = net(f"""
+        def count(self, x):
+            self.n = self.n + 1
+            return self.n > 0
+        def run(self, x, flag=False):
+            if {condition}:
+                return x, x
+            return x
+        def forward(self, x):
+            return self.run(x)
+        """)
+    assert ("is_scripting" in text) is is_decided
+
+
+RUN = """
+    def run(self, x, DECLARED=VALUE):
+        if CONDITION:
+            return x, x
+        return x
+    def forward(self, x):
+        return self.run(x)
+    """
+
+
+@pytest.mark.parametrize(
+    ("value", "condition"),
+    [
+        ("False", "p"),
+        ("False", "p == 1"),
+        ("1", "p == 0"),
+        ("0", "p"),
+        ("-1", "p != -1"),
+        ("None", "p is not None"),
+        ("None", "p"),
+        ("''", "p"),
+        ("'a'", "p in ('b', 'c')"),
+        ("'a'", "'b' == p"),
+        (r"'a\\b\n\'\"c'", "p == 'b'"),
+    ],
+)
+def test_literals_of_all_kinds(value: str, condition: str, tmp_path: Path) -> None:
+    run = RUN.replace("DECLARED", "p").replace("VALUE", value).replace("CONDITION", condition)
+    module = imported(net(run), tmp_path)
+    x = torch.randn(2, 3)
+    torch.testing.assert_close(jit_runtime.compile(module.Net())(x), x)
+
+
+def test_what_does_not_decide_may_be_anything() -> None:
+    text = net("""
+        def run(self, x, flag=False, kind="a"):
+            if flag and kind == "b":
+                return x, x
+            return x
+        def forward(self, x):
+            return self.run(x)
+        """)
+    assert "compiled for kind='a' alone" in text
+    assert "compiled for flag" not in text
+
+
+@pytest.mark.parametrize("mark", ["@torch.jit.export", "@torch.jit.script_method"])
+def test_what_is_called_from_outside_stays_whole(mark: str) -> None:
+    run = RUN.replace("DECLARED", "p").replace("VALUE", "False").replace("CONDITION", "p")
+    assert "is_scripting" in net(run)
+    assert "is_scripting" not in net(f"    {mark}{run}")
+
+
+def test_an_ignored_method_calls_compiled_code() -> None:
+    text = net("""
+        def run(self, x, flag=False):
+            return (x, x) if flag else x
+        @torch.jit.ignore
+        def show(self, x) -> torch.Tensor:
+            return self.run(x, True)[1]
+        def forward(self, x):
+            return self.run(x)
+        """)
+    assert "is_scripting" not in text
+
+
+def test_the_declared_type_stays_where_torch_has_no_name() -> None:
+    text = net("""
+        def run(self, x, flag=False) -> "torch.Tensor | tuple[torch.Tensor, torch.Tensor]":
+            return (x, x) if flag else x
+        def other(self, torch):
+            return torch
+        def forward(self, x):
+            return self.run(x)
+        """)
+    assert "tuple[torch.Tensor, torch.Tensor]" in text
+
+
+def test_a_container_gives_the_defaults() -> None:
+    made = (
+        "self.attention = Attention()\n            self.all = nn.Sequential(nn.ReLU(), Attention())"
+    )
+    calls = NETS.replace("CALLS", "self.all(x) + self.attention(x, weights=False)")
+    assert "is_scripting" not in rewritten(calls.replace("self.attention = Attention()", made))
+
+
+def test_of_several_conditions_as_many_as_it_takes() -> None:
+    text = net("""
+        def run(self, x, kind="b", twice=False):
+            if kind == "a":
+                return {"x": x}
+            elif kind == "b":
+                return x * 2 if twice else x
+            return x, x
+        def forward(self, x):
+            return self.run(x)
+        """)
+    assert 'if not torch.jit.is_scripting() and kind == "a":' in text
+    assert 'elif torch.jit.is_scripting() or kind == "b":' in text
+    assert "if twice" in text
+
+
+def test_a_loop_may_not_run_at_all() -> None:
+    text = net("""
+        def run(self, x, n: int, flag=True):
+            for i in range(n):
+                if flag:
+                    return x
+            return x, x
+        def forward(self, x):
+            return self.run(x, 2)
+        """)
+    assert "is_scripting" not in text
+
+
+def test_arguments_are_handed_on() -> None:
+    text = rewritten("""
+        import torch
+        from torch import nn
+
+        mode = False
+
+        def inner(x, flag):
+            y = x + 1
+            if flag:
+                return x, y
+            return y
+
+        def other(x, flag=mode):
+            y = x + 1
+            return (x, y) if flag else y
+
+        class Net(nn.Module):
+            def run(self, x, flag=False, mode=True):
+                return inner(x, flag), other(x), mode
+            def forward(self, x):
+                return self.run(x)
+        """)
+    assert "if not torch.jit.is_scripting() and flag:" in text
+    assert "return (x, y) if flag else y" in text  # its default is a name, and not run's
+
+
+def test_what_a_function_is_called_with_from_outside_may_be_anything() -> None:
+    text = net("""
+        def run(self, x, flag):
+            return (x, x) if flag else x
+        def forward(self, x, flag=False):
+            return self.run(x, flag), self.run(x, False)
+        """)
+    assert "is_scripting" not in text

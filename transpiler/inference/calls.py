@@ -12,7 +12,7 @@ from ..analysis.declarations import REGISTERING
 from ..source.resolver import Definition
 from ..source.scopes import FunctionNode
 from . import operators
-from .constant_arguments import note_given
+from .constant_arguments import note_given, note_handed
 from .containers import CONTAINERS, container_of, is_container, iterated
 from .frame import Frame
 from .members import Method, method_of
@@ -55,7 +55,8 @@ def call(node: ast.Call, function: Type, arguments: Arguments, frame: Frame) -> 
         case "Function" if isinstance(function.of, Method):
             return _method(node, function.of, arguments, frame)
         case "Function" if isinstance(function.of, Definition):
-            return _project_function(node, function.of, 0, arguments, frame)
+            is_bound = "classmethod" in frame.project.words(function.of)
+            return _project_function(node, function.of, int(is_bound), arguments, frame)
         case "Class" if isinstance(function.of, ClassInfo):
             return _construct(node, function.of, arguments, frame)
         case "Module":
@@ -195,7 +196,7 @@ def _chain(node: ast.Call, container: Type, arguments: Arguments, frame: Frame) 
         return UNKNOWN
     elements = [element for element in container.args if element is not ELLIPSIS]
     if ELLIPSIS in container.args and len(join_all(elements).members) > 1:
-        return _returned_by_all(elements, frame)  # in an order that is not known
+        return _returned_by_all(node, elements, frame)  # in an order that is not known
     first, *others = elements
     of = _of_members(first, lambda module: module_call(node, module, arguments, frame))
     for element in others:
@@ -220,15 +221,18 @@ def _handed(node: ast.Call, module: Type, of: Type, frame: Frame) -> Type:
         names = list(frame.project.parameters(definition))
         if len(names) > 1:
             frame.add(("parameter", definition, names[1]), node, of)
+        note_handed(node, definition, frame)
     return join_all(frame.project.returned(d, frame.function) for d in definitions)
 
 
-def _returned_by_all(elements: list[Type], frame: Frame) -> Type:
+def _returned_by_all(node: ast.Call, elements: list[Type], frame: Frame) -> Type:
     """What any of them returns, where they agree; those of torch mostly return a tensor."""
     found: set[Type] = set()
     for module in join_all(elements).members:
         own = isinstance(module.of, ClassInfo) and frame.project.overrides(module.of, "forward")
-        found.update(frame.project.returned(d, frame.function) for d in own or ())
+        for definition in own or ():
+            note_handed(node, definition, frame)
+            found.add(frame.project.returned(definition, frame.function))
         if not own:
             found.add(TENSOR)
     return found.pop() if len(found) == 1 else UNKNOWN

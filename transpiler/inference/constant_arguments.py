@@ -1,64 +1,135 @@
 """Parameters to which every call in compiled code gives the same literal, and what it decides.
 
-TorchScript compiles both branches below ``if return_attention:``, and where they return different
-types, or read what this instance lacks, no caller can use the result. Where all of compiled code
-asks for one branch alone, compiled code may be that branch alone; lowering has it raise should it
-be called with anything else.
+Where all of compiled code asks for one branch alone, compiled code may be that branch alone
+(`specialisation`); lowering has it raise should it be called with anything else.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ..analysis.always_set import always_set
-from ..analysis.classes import ClassInfo
-from ..analysis.liveness import leaves
-from ..analysis.uses import receiver_of
-from ..source.resolver import Definition
-from ..source.scopes import FunctionNode
+from ..source.project import Module
+from ..source.resolver import Definition, Resolver
+from ..source.scopes import FunctionNode, ImportedModule
 from ..source.walk import walk
-from .frame import Frame, FunctionTypes, Given
+from .constant_conditions import LITERALS, UNDECIDED, decided_by, has_no_effect, value_of
+from .frame import Frame, Given
 from .literals import literal_type
 from .parameters import parameters
-from .types import ANY, NEVER, Type, is_mixed, join, join_all
+from .types import ANY, Type
 
 if TYPE_CHECKING:
     from .project_types import ProjectTypes
 
-_LITERALS = (bool, int, str, type(None))
+_OPEN = frozenset({"export", "script", "script_method"})
+"""Marks of functions that other code than the tree's may call once they are compiled."""
 
 
 def note_given(
     call: ast.Call, function: Definition, given: Mapping[str, ast.expr], frame: Frame
 ) -> None:
-    """Take note of the literals that a call in compiled code gives to what conditions ask."""
-    if not frame.is_compiled:
+    """Take note of what a call gives to the parameters that may decide something."""
+    if not _runs_compiled(frame):
         return
     hidden = any(isinstance(a, ast.Starred) for a in call.args) or any(
         keyword.arg is None for keyword in call.keywords
     )
-    for name, default in asked_parameters(function).items():
-        value = given.get(name, default)
-        of = _literal(value) if value is not None and not hidden else None
-        frame.add(("constant", function, name), call, ANY if of is None else of)
+    for name, default in _parameters(function).noted.items():
+        value = given.get(name)
+        if hidden or value is None:
+            of = ANY if hidden else _literal(default)
+        elif isinstance(value, ast.Name) and (function, name) == (frame.function, value.id):
+            continue  # it calls itself, and gives what it is given
+        else:
+            of = _constant(value, frame)
+        frame.add(("constant", function, name), call, of)
+
+
+def note_handed(call: ast.Call, function: Definition, frame: Frame) -> None:
+    """Take note of a ``forward`` to which a container hands one value, and nothing else.
+
+    The place is what is called, for the call itself shows what the first module is given.
+    """
+    if not _runs_compiled(frame):
+        return
+    handed = list(frame.project.parameters(function))[1:2]
+    for name, default in _parameters(function).noted.items():
+        of = ANY if name in handed else _literal(default)
+        frame.add(("constant", function, name), call.func, of)
+
+
+def _runs_compiled(frame: Frame) -> bool:
+    """Whether calls there are of compiled code: those in a compiled model's ignored methods are."""
+    if frame.function is None:
+        return False
+    return frame.is_compiled or "ignore" in _marks(frame.function, frame.project)
+
+
+def _marks(function: Definition, project: ProjectTypes) -> frozenset[str]:
+    """What a function is marked with; a rule of the policy takes the place of its markers."""
+    rule = project.reach.decisions.functions.get(function)
+    return project.words(function) if rule is None else frozenset({rule.kind})
+
+
+def _constant(value: ast.expr, frame: Frame) -> Type:
+    """The literal that an argument is, or that all calls of its function give for it."""
+    function = frame.function
+    if not isinstance(value, ast.Name) or function is None:
+        return _literal(value)
+    if value.id not in _parameters(function).noted or not frame.is_compiled:
+        return ANY
+    of = frame.project.evidence.ask(("constant", function, value.id), function)
+    return of if of.name == "Literal" else ANY
+
+
+def _literal(value: ast.expr | None) -> Type:
+    literal = UNDECIDED if value is None else value_of(value, {})
+    return Type("Literal", (), repr(literal)) if isinstance(literal, LITERALS) else ANY
+
+
+@dataclass(frozen=True)
+class _Parameters:
+    """Parameters of a function that are never assigned."""
+
+    asked: tuple[str, ...]
+    """Those that conditions ask."""
+
+    noted: Mapping[str, ast.expr | None]
+    """These and those that the function gives to others as they are, with their defaults."""
+
+    tests: frozenset[ast.expr]
+    """The conditions."""
 
 
 @cache
-def asked_parameters(function: Definition) -> Mapping[str, ast.expr | None]:
-    """The parameters, with their defaults, that conditions ask, and that are never assigned."""
+def _parameters(function: Definition) -> _Parameters:
     node = function.node
     assert isinstance(node, FunctionNode)
-    names: set[str] = set()
-    stored: set[str] = set()
+    asked: set[str] = set()
+    given: set[str] = set()
+    stored = {n for n, bindings in function.body_scope.bindings.items() if len(bindings) > 1}
+    tests: set[ast.expr] = set()
     for inner in walk(node):
-        if isinstance(inner, ast.If | ast.IfExp):
-            names.update(n.id for n in ast.walk(inner.test) if isinstance(n, ast.Name))
-        elif isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Load):
-            stored.add(inner.id)
-    return {p.arg: default for p, default in parameters(node) if p.arg in names - stored}
+        match inner:
+            case ast.If(test=test) | ast.IfExp(test=test):
+                tests.add(test)
+                asked.update(_names(test))
+            case ast.Call(args=args, keywords=keywords):
+                values = [*args, *(keyword.value for keyword in keywords)]
+                given.update(value.id for value in values if isinstance(value, ast.Name))
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                stored.add(name)
+            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+                stored.add(name)
+            case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                stored.add(name)
+    fixed = {p.arg: default for p, default in parameters(node) if p.arg not in stored}
+    noted = {name: default for name, default in fixed.items() if name in asked | given}
+    return _Parameters(tuple(n for n in noted if n in asked), noted, frozenset(tests))
 
 
 def given_value(
@@ -69,22 +140,48 @@ def given_value(
 ) -> bool | None:
     """What the calls decide of a condition, where the function is compiled for them alone."""
     function = frame.function
-    if function is None or not frame.is_compiled:
+    if function is None or not frame.is_compiled or not _may_specialise(function, frame.project):
         return None
-    constants = _constants(function, frame)
-    holds = decided_by(test, constants) if constants else None
+    constants = _constants(function, frame) if test in _parameters(function).tests else {}
+
+    def is_silent(part: ast.expr) -> bool:
+        return has_no_effect(part, frame)
+
+    asked = {n: constants[n] for n in _names(test) if n in constants}
+    holds = decided_by(test, asked, is_silent) if asked else None
     if holds is None:
         frame.found.given.pop(test, None)
         return None
-    asked = {n: constants[n] for n in _names(test) if n in constants}
+    for name in list(asked):  # what does not matter may be anything
+        others = {n: value for n, value in asked.items() if n != name}
+        if decided_by(test, others, is_silent) is holds:
+            asked = others
     frame.found.given[test] = Given(holds, asked, *((body, orelse) if holds else (orelse, body)))
     return holds if test in frame.project.specialised.get(function, ()) else None
+
+
+def _may_specialise(function: Definition, project: ProjectTypes) -> bool:
+    """Whether nobody else calls the function, and new code in its file can ask what torch is."""
+    return not _marks(function, project) & _OPEN and _names_torch(function.module, project.resolver)
+
+
+@cache
+def _names_torch(module: Module, resolver: Resolver) -> bool:
+    """Whether new code in the file has some name for torch: its own, or a free one."""
+    top, *inner = (scope.bindings for scope in module.scope.walk())
+    for name, bindings in top.items():
+        own = all(b.target == ImportedModule("torch") and b.at_runtime for b in bindings)
+        if own and not any(name in others for others in inner):
+            return True
+    if any("torch" in bound for bound in (top, *inner)):
+        return False
+    return not module.scope.stars or resolver.from_stars(module.scope, "torch") is None
 
 
 def _constants(function: Definition, frame: Frame) -> dict[str, object]:
     """The parameters that all calls in compiled code give one literal, with that."""
     found: dict[str, object] = {}
-    for name in asked_parameters(function):
+    for name in _parameters(function).asked:
         of = frame.project.evidence.ask(("constant", function, name), function)
         if of.name == "Literal":
             value = ast.literal_eval(str(of.of))
@@ -95,125 +192,6 @@ def _constants(function: Definition, frame: Frame) -> dict[str, object]:
     return found
 
 
-def decided_by(test: ast.expr, constants: Mapping[str, object]) -> bool | None:
-    """What parameters that are constants make of a condition; None when they do not decide it."""
-    match test:
-        case ast.Name(id=name) if isinstance(constants.get(name), bool):
-            return bool(constants[name])
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            value = decided_by(operand, constants)
-            return None if value is None else not value
-        case ast.BoolOp(op=op, values=values):
-            settles = isinstance(op, ast.Or)
-            known = [decided_by(value, constants) for value in values]
-            if settles in known:
-                return settles
-            return not settles if None not in known else None
-        case ast.Compare(left=ast.Name(id=name), ops=[op], comparators=[right]):
-            if name in constants and isinstance(right, ast.Constant):
-                return _compared(constants[name], op, right.value)
-    return None
-
-
-def _compared(value: object, op: ast.cmpop, other: object) -> bool | None:
-    match op:
-        case ast.Is() | ast.IsNot() if other is None:
-            return (value is None) == isinstance(op, ast.Is)
-        case ast.Eq() | ast.NotEq():
-            return (value == other) == isinstance(op, ast.Eq)
-    return None
-
-
 def _names(test: ast.expr) -> Iterator[str]:
     """The names that a condition asks, each once."""
     yield from dict.fromkeys(n.id for n in ast.walk(test) if isinstance(n, ast.Name))
-
-
-def specialise(function: Definition, found: FunctionTypes, project: ProjectTypes) -> bool:
-    """Have a function be compiled for what calls give it, where it has to be.
-
-    That is so where a branch that no call takes makes the result of a type that no caller can use
-    without asking which, where it gives a name another module, and where it reads an attribute that
-    some instances lack. Returns whether there is more of that than was known.
-    """
-    known = project.specialised.get(function, {})
-    wanted = [
-        test
-        for test, given in found.given.items()
-        if test not in known
-        and (
-            _mixes(test, given, found)
-            or _assigns_module(given, found)
-            or _lacks(function, given, project)
-        )
-    ]
-    if wanted:
-        project.specialised.setdefault(function, {}).update(dict.fromkeys(wanted))
-    return bool(wanted)
-
-
-def _mixes(test: ast.expr, given: Given, found: FunctionTypes) -> bool:
-    """Whether only what no call runs makes the result one of several types."""
-    if any(isinstance(part, ast.expr) for part in (*given.live, *given.dead)):
-        live, dead = (
-            join_all(found.types.get(n, NEVER) for n in parts if isinstance(n, ast.expr))
-            for parts in (given.live, given.dead)
-        )
-        return is_mixed(join(live, dead)) and not is_mixed(live)
-    taken, not_taken = _returns_in(given.live), _returns_in(given.dead)
-    if leaves(given.live):  # then what follows is not run either
-        not_taken |= {n for n in found.returns if n.lineno > test.lineno} - taken
-    live = join_all(of for node, of in found.returns.items() if node not in not_taken)
-    return is_mixed(join_all(found.returns.values())) and not is_mixed(live)
-
-
-def _returns_in(body: Sequence[ast.AST]) -> set[ast.AST]:
-    return {node for part in body for node in walk(part) if isinstance(node, ast.Return)}
-
-
-def _assigns_module(given: Given, found: FunctionTypes) -> bool:
-    """Whether what no call runs gives a name another module; TorchScript's names hold one."""
-    inside = {node for part in given.dead for node in walk(part)}
-    bound: dict[str, set[bool]] = {}
-    for statement, of in found.assigned.items():
-        if isinstance(statement, ast.Assign) and any(m.name == "Module" for m in of.members):
-            for target in statement.targets:
-                if isinstance(target, ast.Name):
-                    bound.setdefault(target.id, set()).add(statement in inside)
-    return any(len(places) > 1 for places in bound.values())
-
-
-def _lacks(function: Definition, given: Given, project: ProjectTypes) -> bool:
-    """Whether only what no call runs reads some attribute that not all instances have."""
-    owner, receiver = project.owner(function), receiver_of(function)
-    if owner is None or receiver is None:
-        return False
-    dead = {node for part in given.dead for node in _read_of(receiver, part)}
-    names = {node.attr for node in dead}
-    names -= {node.attr for node in _read_of(receiver, function.node) if node not in dead}
-    return any(_is_set_sometimes(owner, name, project) for name in names)
-
-
-def _read_of(receiver: str, part: ast.AST) -> Iterator[ast.Attribute]:
-    for node in walk(part):
-        match node:
-            case ast.Attribute(value=ast.Name(id=name)) if name == receiver:
-                yield node
-
-
-def _is_set_sometimes(owner: ClassInfo, name: str, project: ProjectTypes) -> bool:
-    classes = list(owner.classes())
-    assigned = any(
-        assignment.name == name
-        for cls in classes
-        for assignment in project.attributes.assignments(cls)
-    )
-    return assigned and not any(
-        name in always_set(cls) or name in cls.definition.body_scope.bindings for cls in classes
-    )
-
-
-def _literal(node: ast.expr) -> Type | None:
-    if isinstance(node, ast.Constant) and isinstance(node.value, _LITERALS):
-        return Type("Literal", (), repr(node.value))
-    return None

@@ -312,7 +312,11 @@ def _call(node: ast.Call, frame: Frame) -> Type:
         if keyword.arg is None:
             evaluate(keyword.value, frame)
     of = call(node, function, Arguments(positional, keywords), frame)
-    if function.name == "Function" and isinstance(function.of, Definition):
+    if (
+        function.name == "Function"
+        and isinstance(function.of, Definition)
+        and function.of not in frame.project.specialised  # it returns less than its expression
+    ):
         expansion = frame.project.expansion(node, function.of)
         if expansion is not None:
             frame.found.expanded[node] = expansion

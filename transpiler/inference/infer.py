@@ -11,11 +11,11 @@ from ..analysis.declarations import self_name
 from ..source.project import Module
 from ..source.resolver import Definition
 from ..source.scopes import FunctionNode
-from .constant_arguments import specialise
 from .environment import Environment
 from .frame import Frame, FunctionTypes
 from .parameters import annotated
 from .project_types import ProjectTypes
+from .specialisation import specialise
 from .statements import run_block
 from .types import NEVER, NONE, TENSOR, UNKNOWN, class_of, instance_of, module_of, optional
 

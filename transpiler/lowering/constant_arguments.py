@@ -86,6 +86,11 @@ def constant_arguments(context: Context) -> None:
         context.result.before.setdefault(first, []).extend(lines)
 
 
+def is_specialised(context: Context) -> bool:
+    """Whether what is compiled of the function is less than what Python runs."""
+    return bool(_given(context))
+
+
 def _given(context: Context) -> dict[ast.expr, Given]:
     """The conditions that become what all calls make of them."""
     wanted = context.tree.project.specialised.get(context.function, {})
@@ -95,18 +100,23 @@ def _given(context: Context) -> dict[ast.expr, Given]:
 
 
 def _assertion(function: str, name: str, value: object, context: Context) -> str:
-    message = f"{function} is compiled for {name}={value!r} alone"
-    text = repr(message) if context.quote in message else f"{context.quote}{message}{context.quote}"
+    message = _quoted(f"{function} is compiled for {name}={value!r} alone", context.quote)
     is_compiled = f"{context.imported('torch')}.jit.is_scripting()"
-    return f"assert not {is_compiled} or {_is(name, value, context.quote)}, {text}"
+    return f"assert not {is_compiled} or {_is(name, value, context.quote)}, {message}"
 
 
 def _is(name: str, value: object, quote: str) -> str:
     if isinstance(value, bool):
         return name if value else f"not {name}"
-    if isinstance(value, str) and quote not in value:
-        return f"{name} == {quote}{value}{quote}"
+    if isinstance(value, str):
+        return f"{name} == {_quoted(value, quote)}"
     return f"{name} is None" if value is None else f"{name} == {value!r}"
+
+
+def _quoted(value: str, quote: str) -> str:
+    """A string as Python spells it, in these quotes if none has to be escaped for that."""
+    text = repr(value)
+    return text if quote in text[1:-1] or text[0] == quote else f"{quote}{text[1:-1]}{quote}"
 
 
 def _is_docstring(statement: ast.stmt) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from ..diagnostics import Code
 from ..inference.types import differs, is_mixed, join_all
 from ..source.scopes import FunctionNode
+from .constant_arguments import is_specialised
 from .context import Context
 from .decided import decided
 
@@ -29,8 +30,8 @@ def return_type(context: Context) -> None:
         if is_mixed(of) and not _is_decided(node.body, context):
             context.annotate_return(of)
         return
-    declared, project = context.declared_return(), context.tree.project
-    if declared is not None and declared != of and context.function in project.specialised:
+    declared = context.declared_return()
+    if declared is not None and declared != of and is_specialised(context):
         context.annotate_return(of)  # compiled code returns less than it is declared to
         return
     wrong = next((s for s in returns if declared and differs(returns[s], declared)), None)

@@ -1,0 +1,153 @@
+"""Functions that are compiled for what all calls in compiled code give them, and nothing else.
+
+They are where compiled code could not use them otherwise: TorchScript compiles both branches below
+``if return_attention:``, though no call in compiled code may run one of them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ..analysis.always_set import always_set
+from ..analysis.classes import ClassInfo
+from ..analysis.uses import receiver_of
+from ..source.resolver import Definition
+from ..source.scopes import FunctionNode
+from ..source.walk import walk
+from .frame import FunctionTypes, Given
+from .types import NEVER, is_mixed, join, join_all
+
+if TYPE_CHECKING:
+    from .project_types import ProjectTypes
+
+
+def specialise(function: Definition, found: FunctionTypes, project: ProjectTypes) -> bool:
+    """Have a function be compiled for what calls give it, where it has to be.
+
+    That is so where a branch that no call takes makes the result of a type that no caller can use
+    without asking which, where it gives a name another module, and where it reads an attribute that
+    some instances lack. Returns whether there is more of that than was known.
+    """
+    known = project.specialised.get(function, {})
+    given = {test: each for test, each in found.given.items() if test not in known}
+    wanted = [*_mixing(function, given, found)] + [
+        test
+        for test, each in given.items()
+        if _is_mixed_choice(each, found)
+        or _assigns_module(each, found)
+        or _lacks(function, each, project)
+    ]
+    if wanted:
+        project.specialised.setdefault(function, {}).update(dict.fromkeys(wanted))
+    return bool(wanted)
+
+
+def _is_mixed_choice(given: Given, found: FunctionTypes) -> bool:
+    """Whether only what no call runs makes an expression one of several types."""
+    match given.live, given.dead:
+        case [ast.expr() as live], [ast.expr() as dead]:
+            of = found.types.get(live, NEVER)
+            return is_mixed(join(of, found.types.get(dead, NEVER))) and not is_mixed(of)
+    return False
+
+
+def _mixing(
+    function: Definition, given: Mapping[ast.expr, Given], found: FunctionTypes
+) -> Collection[ast.expr]:
+    """The conditions, as few as will do, without which the result is not one of several types."""
+    holds = {test: each.holds for test, each in given.items()}
+    if not holds or not _returns_mixed(function, {}, found):
+        return ()
+    if _returns_mixed(function, holds, found):
+        return ()
+    for test in list(holds):
+        others = {t: value for t, value in holds.items() if t is not test}
+        if not _returns_mixed(function, others, found):
+            holds = others
+    return holds
+
+
+def _returns_mixed(
+    function: Definition, holds: Mapping[ast.expr, bool], found: FunctionTypes
+) -> bool:
+    """Whether a function in which some conditions are settled returns one of several types."""
+    assert isinstance(function.node, FunctionNode)
+    returns: list[ast.Return] = []
+    _collect_returns(function.node.body, holds, returns)
+    return is_mixed(join_all(found.returns.get(statement, NEVER) for statement in returns))
+
+
+def _collect_returns(
+    body: Iterable[ast.stmt], holds: Mapping[ast.expr, bool], into: list[ast.Return]
+) -> bool:
+    """Find the returns that a block may run; tells whether control may pass its end."""
+    for statement in body:
+        match statement:
+            case ast.Return():
+                into.append(statement)
+                return False
+            case ast.Raise() | ast.Continue() | ast.Break():
+                return False
+            case ast.If(test=test, body=one, orelse=other):
+                ways = {True: [one], False: [other], None: [one, other]}[holds.get(test)]
+                passes = [_collect_returns(way, holds, into) for way in ways]
+                if not any(passes):
+                    return False
+            case ast.With(body=inner):
+                if not _collect_returns(inner, holds, into):
+                    return False
+            case ast.For() | ast.While() | ast.Try() | ast.Match():
+                for block in _blocks(statement):
+                    _collect_returns(block, holds, into)
+    return True
+
+
+def _blocks(statement: ast.For | ast.While | ast.Try | ast.Match) -> Iterator[Sequence[ast.stmt]]:
+    for inner in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+        yield inner.body
+    for name in ("body", "orelse", "finalbody"):
+        yield getattr(statement, name, ())
+
+
+def _assigns_module(given: Given, found: FunctionTypes) -> bool:
+    """Whether what no call runs gives a name another module; TorchScript's names hold one."""
+    inside = {node for part in given.dead for node in walk(part)}
+    bound: dict[str, set[bool]] = {}
+    for statement, of in found.assigned.items():
+        if isinstance(statement, ast.Assign) and any(m.name == "Module" for m in of.members):
+            for target in statement.targets:
+                if isinstance(target, ast.Name):
+                    bound.setdefault(target.id, set()).add(statement in inside)
+    return any(len(places) > 1 for places in bound.values())
+
+
+def _lacks(function: Definition, given: Given, project: ProjectTypes) -> bool:
+    """Whether only what no call runs reads some attribute that not all instances have."""
+    owner, receiver = project.owner(function), receiver_of(function)
+    if owner is None or receiver is None:
+        return False
+    dead = {node for part in given.dead for node in _read_of(receiver, part)}
+    names = {node.attr for node in dead}
+    names -= {node.attr for node in _read_of(receiver, function.node) if node not in dead}
+    return any(_is_set_sometimes(owner, name, project) for name in names)
+
+
+def _read_of(receiver: str, part: ast.AST) -> Iterator[ast.Attribute]:
+    for node in walk(part):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name)) if name == receiver:
+                yield node
+
+
+def _is_set_sometimes(owner: ClassInfo, name: str, project: ProjectTypes) -> bool:
+    classes = list(owner.classes())
+    assigned = any(
+        assignment.name == name
+        for cls in classes
+        for assignment in project.attributes.assignments(cls)
+    )
+    return assigned and not any(
+        name in always_set(cls) or name in cls.definition.body_scope.bindings for cls in classes
+    )
