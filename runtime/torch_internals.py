@@ -11,7 +11,7 @@ import threading
 import types
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeAlias
 
 import torch
@@ -396,3 +396,14 @@ class _Call(nn.Module):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self.module(*args, **kwargs)
+
+
+def abandon_pool(device: int, pool: Any) -> None:
+    """Let the CUDA allocator forget a memory pool whose capture failed (`cudagraph_trees`)."""
+    # The other name is that of torch 2.6.
+    end: Any = getattr(torch._C, "_cuda_endAllocateToPool", None) or getattr(
+        torch._C, "_cuda_endAllocateCurrentStreamToPool", None
+    )
+    with suppress(RuntimeError):  # the capture got as far as that by itself
+        end(device, pool)
+    torch._C._cuda_releasePool(device, pool)
