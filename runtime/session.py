@@ -8,6 +8,7 @@ import io
 import os
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, BinaryIO
 
 import torch
@@ -17,6 +18,7 @@ from .artifact import Artifact, read_artifact, save_artifact
 from .examples import Inputs, inputs_by_method
 from .plan import Plan
 from .signature import Signature
+from .switches import SWITCHES, applied
 
 _FEWEST, _MOST = 3, 12
 """Calls of a warm-up: the profiling executor optimises in the second, and sometimes again."""
@@ -43,6 +45,10 @@ class Session:
         self._artifact = artifact
         self._device = torch.device(device)
         self._examples = examples or {}
+        # What most plans do without would take half as long as a small module.
+        self._switches: Callable[[Plan], AbstractContextManager[Any]] = (
+            applied if _sets_switches(artifact.plan) else nullcontext
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run `forward`."""
@@ -83,7 +89,7 @@ class Session:
         if self.plan.memory_format == "channels_last":
             args = tuple(map(_channels_last, args))
             kwargs = {key: _channels_last(value) for key, value in kwargs.items()}
-        with torch.inference_mode():
+        with self._switches(self.plan), torch.inference_mode():
             return function(*args, **kwargs)
 
     @property
@@ -170,6 +176,10 @@ class Session:
         replaced in one step, or stays as it was.
         """
         save_artifact(self._artifact, path)
+
+
+def _sets_switches(plan: Plan) -> bool:
+    return plan.threads is not None or any(switch.wanted(plan) is not None for switch in SWITCHES)
 
 
 def _channels_last(value: Any) -> Any:

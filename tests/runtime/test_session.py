@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import threading
 
 import jit_runtime
@@ -16,6 +17,7 @@ from jit_runtime import (
     Session,
     VerificationError,
     export,
+    ignore,
 )
 from jit_runtime.compiled_state import is_compiled
 from jit_runtime.forms import TensorForm
@@ -219,6 +221,22 @@ class TestSession:
         session = jit_runtime.compile(model, X, optimize="inference", verify=False)
         session.warmup()
         assert session.module.get_debug_state().execution_plans
+
+    def test_a_plan_holds_during_calls_alone(self, session: Session):
+        class Threads(ScriptModule):
+            @ignore
+            def threads(self) -> int:
+                return torch.get_num_threads()
+
+            def forward(self, x: Tensor) -> Tensor:
+                return x + self.threads()
+
+        before = torch.get_num_threads()
+        made = jit_runtime.compile(Threads(), optimize="inference")
+        for threads in (1, 3, None):
+            artifact = dataclasses.replace(made.artifact, plan=Plan(threads=threads))
+            found = Session(artifact)(torch.zeros(1)).item()
+            assert found == (threads or before) and torch.get_num_threads() == before
 
     def test_several_threads_may_call(self, session: Session):
         expected = [session(image(batch))["out"] for batch in range(1, 5)]
