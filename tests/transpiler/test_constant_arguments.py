@@ -342,3 +342,20 @@ def test_what_a_function_is_called_with_from_outside_may_be_anything() -> None:
             return self.run(x, flag), self.run(x, False)
         """)
     assert "is_scripting" not in text
+
+
+def test_a_name_is_given_what_is_returned() -> None:
+    text = net("""
+        def run(self, x, kind="pair"):
+            if kind == "all":
+                out = {"x": x}
+            elif kind == "pair":
+                out = x, x
+            else:
+                raise ValueError(kind)
+            return out
+        def forward(self, x):
+            return self.run(x)
+        """)
+    assert 'if not torch.jit.is_scripting() and kind == "all":' in text
+    assert 'elif kind == "pair":' in text

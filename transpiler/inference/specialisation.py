@@ -17,7 +17,7 @@ from ..source.resolver import Definition
 from ..source.scopes import FunctionNode
 from ..source.walk import walk
 from .frame import FunctionTypes, Given
-from .types import NEVER, is_mixed, join, join_all
+from .types import NEVER, Type, is_mixed, join, join_all
 
 if TYPE_CHECKING:
     from .project_types import ProjectTypes
@@ -58,49 +58,57 @@ def _mixing(
 ) -> Collection[ast.expr]:
     """The conditions, as few as will do, without which the result is not one of several types."""
     holds = {test: each.holds for test, each in given.items()}
-    if not holds or not _returns_mixed(function, {}, found):
+    if not holds or not is_mixed(join_all(found.returns.values())):
         return ()
-    if _returns_mixed(function, holds, found):
+    if is_mixed(_returned(function, holds, found)):
         return ()
     for test in list(holds):
         others = {t: value for t, value in holds.items() if t is not test}
-        if not _returns_mixed(function, others, found):
+        if not is_mixed(_returned(function, others, found)):
             holds = others
     return holds
 
 
-def _returns_mixed(
-    function: Definition, holds: Mapping[ast.expr, bool], found: FunctionTypes
-) -> bool:
-    """Whether a function in which some conditions are settled returns one of several types."""
+def _returned(function: Definition, holds: Mapping[ast.expr, bool], found: FunctionTypes) -> Type:
+    """What a function in which some conditions are settled returns."""
     assert isinstance(function.node, FunctionNode)
-    returns: list[ast.Return] = []
-    _collect_returns(function.node.body, holds, returns)
-    return is_mixed(join_all(found.returns.get(statement, NEVER) for statement in returns))
-
-
-def _collect_returns(
-    body: Iterable[ast.stmt], holds: Mapping[ast.expr, bool], into: list[ast.Return]
-) -> bool:
-    """Find the returns that a block may run; tells whether control may pass its end."""
-    for statement in body:
+    reached: list[ast.stmt] = []
+    _collect(function.node.body, holds, reached)
+    held: dict[str, Type] = {}
+    for statement in reached:
         match statement:
-            case ast.Return():
-                into.append(statement)
-                return False
-            case ast.Raise() | ast.Continue() | ast.Break():
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                held[name] = join(held.get(name, NEVER), found.assigned.get(statement, NEVER))
+    result = NEVER
+    for statement in reached:
+        if isinstance(statement, ast.Return):
+            of = found.returns.get(statement, NEVER)
+            if isinstance(statement.value, ast.Name) and is_mixed(of):
+                of = held.get(statement.value.id, of)  # the type that it is given where it is set
+            result = join(result, of)
+    return result
+
+
+def _collect(
+    body: Iterable[ast.stmt], holds: Mapping[ast.expr, bool], into: list[ast.stmt]
+) -> bool:
+    """Find the statements that a block may run; tells whether control may pass its end."""
+    for statement in body:
+        into.append(statement)
+        match statement:
+            case ast.Return() | ast.Raise() | ast.Continue() | ast.Break():
                 return False
             case ast.If(test=test, body=one, orelse=other):
                 ways = {True: [one], False: [other], None: [one, other]}[holds.get(test)]
-                passes = [_collect_returns(way, holds, into) for way in ways]
+                passes = [_collect(way, holds, into) for way in ways]
                 if not any(passes):
                     return False
             case ast.With(body=inner):
-                if not _collect_returns(inner, holds, into):
+                if not _collect(inner, holds, into):
                     return False
             case ast.For() | ast.While() | ast.Try() | ast.Match():
                 for block in _blocks(statement):
-                    _collect_returns(block, holds, into)
+                    _collect(block, holds, into)
     return True
 
 
