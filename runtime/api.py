@@ -148,6 +148,11 @@ def _session(
         )
     runs = {call.method: Run(call.inputs, call.output) for call in reversed(expected.calls)}
     artifact = Artifact(found, plan, signature_of(found, runs), figures, source_hashes(module))
+    for method in examples.keys() - artifact.signature.methods.keys():
+        raise CompilationError(
+            f"{type(module).__name__}.{method} has overloads, so that compiled code has no method "
+            "of that name: compile a module that calls it"
+        )
     if verify and examples:
         # A copy is called: the artifact holds the state that the module had.
         trial = Session(artifact, device).copy()

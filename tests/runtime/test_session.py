@@ -118,6 +118,10 @@ class TestCompile:
         with pytest.raises(CompilationError, match="Net has forward hooks, which a session would"):
             jit_runtime.compile(model, X, optimize="inference")
 
+    def test_overloads_cannot_be_called_from_without(self):
+        with pytest.raises(CompilationError, match=r"LSTM\.forward has overloads"):
+            jit_runtime.compile(nn.LSTM(3, 3), torch.ones(2, 2, 3), optimize="inference")
+
 
 class Wrong(nn.Module):
     """Not what it was when it is compiled."""
