@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from .artifact import Artifact, read_artifact, save_artifact
+from .cuda_graphs import CudaBackend, GraphCache, MethodState
 from .examples import Inputs, inputs_by_method
 from .plan import Plan
 from .signature import Signature
@@ -22,6 +23,9 @@ from .switches import SWITCHES, applied
 
 _FEWEST, _MOST = 3, 12
 """Calls of a warm-up: the profiling executor optimises in the second, and sometimes again."""
+
+_FEWEST_WITH_GRAPHS = _FEWEST + 2
+"""The call after those is captured, and the next one is replayed only."""
 
 _STEADY = 1.2
 """A call that takes no longer than so many times the quickest one is as quick as it gets."""
@@ -36,6 +40,10 @@ class Session:
     `compile(module, example, optimize=...)` and `load(path)` make sessions.
     """
 
+    copy_outputs: bool = True
+    """Where the plan has CUDA graphs, False saves the copies: results are the graph's own memory,
+    and the next call with inputs of the same form overwrites them."""
+
     def __init__(
         self,
         artifact: Artifact,
@@ -49,6 +57,7 @@ class Session:
         self._switches: Callable[[Plan], AbstractContextManager[Any]] = (
             applied if _sets_switches(artifact.plan) else nullcontext
         )
+        self._graphs = _graph_caches(artifact, self._device) if artifact.plan.cuda_graphs else {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run `forward`."""
@@ -85,12 +94,13 @@ class Session:
         return run
 
     def _run(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        function = self.module if name == "forward" else getattr(self.module, name)
         if self.plan.memory_format == "channels_last":
             args = tuple(map(_channels_last, args))
             kwargs = {key: _channels_last(value) for key, value in kwargs.items()}
         with self._switches(self.plan), torch.inference_mode():
-            return function(*args, **kwargs)
+            if name in self._graphs:
+                return self._graphs[name].run(args, kwargs, copy_outputs=self.copy_outputs)
+            return _function(self.module, name)(*args, **kwargs)
 
     @property
     def name(self) -> str:
@@ -114,8 +124,13 @@ class Session:
 
     @property
     def figures(self) -> dict[str, Any]:
-        """What checks and searches measured when it was compiled, as JSON has it."""
-        return self._artifact.figures
+        """What checks and searches measured when it was compiled, as JSON has it.
+
+        Under "cuda_graphs", if it has any: how often each method was captured, replayed, and run
+        without a graph, and why.
+        """
+        graphs = {name: cache.statistics() for name, cache in self._graphs.items()}
+        return {**self._artifact.figures, **({"cuda_graphs": graphs} if graphs else {})}
 
     @property
     def artifact(self) -> Artifact:
@@ -139,9 +154,12 @@ class Session:
             raise ValueError(
                 f"{self!r} was compiled without an example: give one, session.warmup(example)"
             )
-        trial = self.copy()
         for method, inputs in examples.items():
-            _settle(trial.method(method), inputs, self.device)
+            if method in self._graphs and not self._graphs[method].has_state:
+                # A copy would keep the graphs to itself.
+                _settle(self.method(method), inputs, self.device, _FEWEST_WITH_GRAPHS)
+            else:
+                _settle(self.copy().method(method), inputs, self.device, _FEWEST)
         return self
 
     def _made_up_inputs(self) -> dict[str, Inputs]:
@@ -178,6 +196,20 @@ class Session:
         save_artifact(self._artifact, path)
 
 
+def _function(module: torch.jit.ScriptModule, name: str) -> Callable[..., Any]:
+    function: Callable[..., Any] = module if name == "forward" else getattr(module, name)
+    return function
+
+
+def _graph_caches(artifact: Artifact, device: torch.device) -> dict[str, GraphCache]:
+    """A cache for each method. Their graphs run one after another, for they share the module."""
+    backend, module = CudaBackend(device), artifact.module
+    return {
+        name: GraphCache(_function(module, name), backend, state=MethodState(module, name))
+        for name in artifact.signature.methods
+    }
+
+
 def _sets_switches(plan: Plan) -> bool:
     return plan.threads is not None or any(switch.wanted(plan) is not None for switch in SWITCHES)
 
@@ -188,7 +220,7 @@ def _channels_last(value: Any) -> Any:
     return value
 
 
-def _settle(method: Callable[..., Any], inputs: Inputs, device: torch.device) -> None:
+def _settle(method: Callable[..., Any], inputs: Inputs, device: torch.device, fewest: int) -> None:
     times: list[float] = []
     while len(times) < _MOST:
         given = inputs.clone()
@@ -197,5 +229,5 @@ def _settle(method: Callable[..., Any], inputs: Inputs, device: torch.device) ->
         if device.type == "cuda":  # which is still at work
             torch.cuda.synchronize(device)
         times.append(time.perf_counter() - start)
-        if len(times) >= _FEWEST and times[-1] <= _STEADY * min(times):
+        if len(times) >= fewest and times[-1] <= _STEADY * min(times):
             return

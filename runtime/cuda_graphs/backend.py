@@ -76,7 +76,7 @@ class CudaBackend:
         self.device = torch.device("cuda", index)
         stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
         self._line = _LINES.setdefault((index, stream.cuda_stream), _Line(stream))
-        self.lock = _LOCKS.setdefault(index, threading.RLock())
+        self.lock: AbstractContextManager[Any] = _LOCKS.setdefault(index, threading.RLock())
 
     def is_capturing(self) -> bool:
         """Whether the current stream is capturing: someone captures what calls us."""

@@ -101,6 +101,11 @@ class GraphCache:
         self._counts: Counter[str] = Counter()
         self._plain: Counter[str] = Counter()
 
+    @property
+    def has_state(self) -> bool:
+        """Whether the function remembers anything between calls."""
+        return not self._state.is_empty
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function, and give what it returns."""
         return self.run(args, kwargs)

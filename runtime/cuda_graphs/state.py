@@ -21,6 +21,10 @@ from .values import form_key
 class State(Protocol):
     """What a callable remembers between calls."""
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether that is nothing."""
+
     def obstacle(self, device: torch.device) -> str | None:
         """Why a graph cannot do what the callable does on this device; None when it can."""
 
@@ -32,6 +36,8 @@ class State(Protocol):
 
 
 class _NoState:
+    is_empty = True
+
     def obstacle(self, device: torch.device) -> str | None:
         return None
 
@@ -51,6 +57,11 @@ class MethodState:
         graph = cpp._get_method(method).inlined_graph
         self._outside = calls_outside(graph)
         self._attributes = attributes_of(cpp, graph)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the method has none, as most of frozen modules."""
+        return not self._attributes
 
     def obstacle(self, device: torch.device) -> str | None:
         """Why a graph cannot do what the method does: it calls Python, or has state elsewhere."""

@@ -1,6 +1,7 @@
 """When a call is captured and replayed, and what is never captured: on the CPU."""
 
 import copy
+import dataclasses
 import threading
 from typing import Any, NamedTuple
 
@@ -8,9 +9,11 @@ import jit_runtime
 import pytest
 import torch
 from graph_recorder import RecordingBackend
+from jit_runtime import Examples, Session
 from jit_runtime.cuda_graphs import GraphCache, MethodState
 from jit_runtime.freezing import freeze
 from jit_runtime.torch_internals import without_deprecation_warnings
+from sessions import Counts, image, net
 from torch import Tensor, nn
 
 
@@ -440,3 +443,45 @@ class TestThreads:
         found = cache.statistics()
         assert not wrong and found["replays"] > 0 and found["graphs"] <= 2
         assert found["replays"] + sum(found["plain"].values()) == 240
+
+
+@pytest.fixture
+def cpu_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sessions on the CPU have graphs."""
+    monkeypatch.setattr("jit_runtime.session.CudaBackend", lambda device: RecordingBackend())
+
+
+def with_graphs(module: nn.Module, example: object) -> Session:
+    session = jit_runtime.compile(module, example, optimize="inference")
+    plan = dataclasses.replace(session.plan, cuda_graphs=True)
+    return Session(dataclasses.replace(session.artifact, plan=plan), examples=session._examples)
+
+
+@pytest.mark.usefixtures("cpu_graphs")
+class TestSessions:
+    def test_every_method_has_graphs(self):
+        model, x = net(), image()
+        session = with_graphs(model, Examples(forward=x, encode=x)).warmup()
+        found = session.figures["cuda_graphs"]
+        assert [found[name]["captures"] for name in ("forward", "encode")] == [1, 1]
+        assert "cuda_graphs" not in session.artifact.figures
+        model.eval()
+        for batch in (2, 5, 2, 5, 5, 5):
+            with torch.no_grad():
+                expected = model(image(batch), factor=2.0)["out"]
+            torch.testing.assert_close(session(image(batch), factor=2.0)["out"], expected)
+            torch.testing.assert_close(session.encode(image(batch)), model.encode(image(batch)))
+        assert session.figures["cuda_graphs"]["encode"]["captures"] == 2
+
+    def test_a_warm_up_leaves_what_a_module_remembers(self):
+        session = with_graphs(Counts(), torch.zeros(1)).warmup()
+        assert [session(torch.zeros(1)).item() for _ in range(6)] == [1, 4, 9, 16, 25, 36]
+
+    def test_results_may_be_the_graphs_own(self):
+        session = with_graphs(net(), image()).warmup()
+        kept = session(image())["out"]
+        session.copy_outputs = False
+        static = session(image())["out"]
+        session(image() * 2)
+        assert torch.equal(kept, session(image())["out"])
+        assert static is session(image())["out"]
