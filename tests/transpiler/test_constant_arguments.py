@@ -359,3 +359,47 @@ def test_a_name_is_given_what_is_returned() -> None:
         """)
     assert 'if not torch.jit.is_scripting() and kind == "all":' in text
     assert 'elif kind == "pair":' in text
+
+
+STACK = """
+    import torch
+    from torch import nn
+
+    class Layer(nn.Module):
+        def forward(self, x, mask=None, weights=False):
+            if mask is not None:
+                x = x * mask
+            if weights:
+                return x, x.softmax(-1)
+            return x
+
+    class Stack(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList([Layer(), Layer()])
+        def forward(self, x, mask=None, weights=False):
+            kept = []
+            for layer in self.layers:
+                if weights:
+                    x, found = layer(x, mask, weights)
+                    kept.append(found)
+                else:
+                    x = layer(x, mask, weights=weights)
+            return (x, kept) if weights else x
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.stack = Stack()
+        def forward(self, x):
+            return self.stack(x) + self.stack(x, mask=x)
+    """
+
+
+def test_layers_that_hand_each_other_what_they_return(tmp_path: Path) -> None:
+    module, source = imported(rewritten(STACK), tmp_path), imported(dedent(STACK), tmp_path)
+    x = torch.randn(2, 3)
+    compiled = jit_runtime.compile(module.Net())
+    torch.testing.assert_close(compiled(x), source.Net()(x))
+    eager, expected = (m.Stack()(x, weights=True)[1] for m in (module, source))
+    torch.testing.assert_close(eager, expected)

@@ -77,6 +77,17 @@ class Evidence:
             slot.readers[function] = None
         return slot.type
 
+    def forget_all_but(self, kind: str) -> None:
+        """Begin anew with the facts of one kind; their keys are tuples that begin with it."""
+        for key, slot in self._slots.items():
+            if not _is_of(kind, key):
+                slot.seen.clear()
+                slot.type = NEVER
+        for said in self._said.values():
+            for key in [key for key in said if not _is_of(kind, key)]:
+                del said[key]
+        self.stale.clear()
+
     def places(self, key: Key) -> Iterator[tuple[Definition, ast.AST, Type]]:
         """Every place that shows something of it, in the order in which they were met."""
         slot = self._slots.get(key)
@@ -89,6 +100,10 @@ class Evidence:
             slot.type = of
             for reader in slot.readers:
                 self.stale[reader] = None
+
+
+def _is_of(kind: str, key: Key) -> bool:
+    return isinstance(key, tuple) and key[0] == kind
 
 
 def known_part(of: Type) -> Type:

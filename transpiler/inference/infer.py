@@ -15,7 +15,7 @@ from .environment import Environment
 from .frame import Frame, FunctionTypes
 from .parameters import annotated
 from .project_types import ProjectTypes
-from .specialisation import specialise
+from .specialisation import specialise, specialise_growing
 from .statements import run_block
 from .types import NEVER, NONE, TENSOR, UNKNOWN, class_of, instance_of, module_of, optional
 
@@ -56,6 +56,11 @@ def _to_the_end(
         stale.clear()
         if not pending:  # types that are on their way may differ where settled ones do not
             pending = [f for f, types in found.items() if specialise(f, types, project)]
+        grown = [f for f in found if not pending and specialise_growing(f, found[f], project)]
+        if grown:
+            project.evidence.forget_all_but("constant")  # the rest holds itself up
+            looks.clear()
+            pending = list(functions)
     return found
 
 

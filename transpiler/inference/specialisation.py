@@ -27,8 +27,9 @@ def specialise(function: Definition, found: FunctionTypes, project: ProjectTypes
     """Have a function be compiled for what calls give it, where it has to be.
 
     That is so where a branch that no call takes makes the result of a type that no caller can use
-    without asking which, where it gives a name another module, and where it reads an attribute that
-    some instances lack. Returns whether there is more of that than was known.
+    without asking which, where it gives a name another module, where it reads an attribute that
+    some instances lack, and where it asks the same of another function that is not compiled for it.
+    Returns whether there is more of that than was known.
     """
     known = project.specialised.get(function, {})
     given = {test: each for test, each in found.given.items() if test not in known}
@@ -38,10 +39,57 @@ def specialise(function: Definition, found: FunctionTypes, project: ProjectTypes
         if _is_mixed_choice(each, found)
         or _assigns_module(each, found)
         or _lacks(function, each, project)
+        or _hands_on(each, found, project)
     ]
     if wanted:
         project.specialised.setdefault(function, {}).update(dict.fromkeys(wanted))
     return bool(wanted)
+
+
+def specialise_growing(function: Definition, found: FunctionTypes, project: ProjectTypes) -> bool:
+    """Do so where a result holds itself, which `specialise` cannot judge: its type never ends.
+
+    ``for layer in layers: x = layer(x)`` is such a case where a branch of ``layer`` returns a pair.
+    Returns whether there is more of that than was known.
+    """
+    if not any(_is_deeper(of, _DEEPEST) for of in found.returns.values()):
+        return False
+    known = project.specialised.get(function, {})
+    wanted = [
+        test
+        for test, each in found.given.items()
+        if test not in known and (_holds_return(each.live) or _holds_return(each.dead))
+    ]
+    if wanted:
+        project.specialised.setdefault(function, {}).update(dict.fromkeys(wanted))
+    return bool(wanted)
+
+
+_DEEPEST = 5
+"""A type of more levels than that is one that grows."""
+
+
+def _is_deeper(of: Type, levels: int) -> bool:
+    return levels == 0 or any(_is_deeper(argument, levels - 1) for argument in of.args)
+
+
+def _holds_return(parts: Iterable[ast.AST]) -> bool:
+    return any(
+        isinstance(part, ast.expr) or any(isinstance(node, ast.Return) for node in walk(part))
+        for part in parts
+    )
+
+
+def _hands_on(given: Given, found: FunctionTypes, project: ProjectTypes) -> bool:
+    """Whether what no call runs gives one of these arguments to a function that is specialised."""
+    return any(
+        isinstance(node, ast.Name)
+        and node.id in given.constants
+        and (passed := found.passed.get(node)) is not None
+        and passed[0] in project.specialised
+        for part in given.dead
+        for node in walk(part)
+    )
 
 
 def _is_mixed_choice(given: Given, found: FunctionTypes) -> bool:
