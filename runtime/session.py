@@ -16,8 +16,9 @@ from torch import Tensor
 
 from .artifact import Artifact, read_artifact, save_artifact
 from .cuda_graphs import CudaBackend, GraphCache, MethodState
+from .errors import ArtifactError
 from .examples import Inputs, inputs_by_method
-from .plan import Plan
+from .plan import Plan, PlanError
 from .signature import Signature
 from .switches import SWITCHES, applied
 
@@ -180,6 +181,10 @@ class Session:
         device = torch.device(device)
         if device == self.device:
             return self
+        try:
+            self.plan.on(device.type)
+        except PlanError as error:
+            raise ArtifactError(f"{self!r}: {error}") from error
         buffer = io.BytesIO()
         # Weights of a frozen module are constants of its graph, which a file alone can move.
         save_artifact(self._artifact, buffer)

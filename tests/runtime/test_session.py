@@ -10,6 +10,7 @@ import jit_runtime
 import pytest
 import torch
 from jit_runtime import (
+    ArtifactError,
     CompilationError,
     Examples,
     Plan,
@@ -260,6 +261,14 @@ class TestSession:
 
     def test_on_its_own_device_it_stays(self, session: Session):
         assert session.to("cpu") is session
+
+    def test_a_graph_for_one_kind_of_device_cannot_leave_it(self, session: Session):
+        plan = Plan(fusion="onednn_ops")
+        bound = Session(dataclasses.replace(session.artifact, plan=plan))
+        with pytest.raises(ArtifactError, match=r"<Session of Net .* which run on the cpu alone"):
+            bound.to("cuda")
+        with pytest.raises(ArtifactError, match="a plan's device cannot be 'meta'"):
+            session.to("meta")
 
     def test_copies_have_state_of_their_own(self):
         session = jit_runtime.compile(Counts(), torch.zeros(1), optimize="inference")
