@@ -25,7 +25,7 @@ def _run_own() -> None:
 
 
 def _watch(folder: Path) -> None:
-    """Start the watch; its package is loaded by its place, for the one around it imports torch."""
+    """Start the watch; its package is loaded by its place, wherever the path leads."""
     home = Path(__file__).resolve().parent.parent
     spec = spec_from_file_location(
         _PACKAGE, home / "__init__.py", submodule_search_locations=[str(home)]
