@@ -20,7 +20,7 @@ from .constant_conditions import LITERALS, UNDECIDED, decided_by, has_no_effect,
 from .frame import Frame, Given
 from .literals import literal_type
 from .parameters import parameters
-from .types import ANY, Type
+from .types import ANY, NEVER, Type
 
 if TYPE_CHECKING:
     from .project_types import ProjectTypes
@@ -33,6 +33,8 @@ def note_given(
     call: ast.Call, function: Definition, given: Mapping[str, ast.expr], frame: Frame
 ) -> None:
     """Take note of what a call gives to the parameters that may decide something."""
+    if frame.is_compiled and "ignore" in _marks(function, frame.project):
+        frame.add(("called", function), call, ANY)
     if not _runs_compiled(frame):
         return
     hidden = any(isinstance(a, ast.Starred) for a in call.args) or any(
@@ -63,10 +65,13 @@ def note_handed(call: ast.Call, function: Definition, frame: Frame) -> None:
 
 
 def _runs_compiled(frame: Frame) -> bool:
-    """Whether calls there are of compiled code: those in a compiled model's ignored methods are."""
-    if frame.function is None:
+    """Whether calls there are of a compiled model: of its code, or an ignored method it calls."""
+    function, project = frame.function, frame.project
+    if function is None or frame.is_compiled:
+        return function is not None
+    if "ignore" not in _marks(function, project):
         return False
-    return frame.is_compiled or "ignore" in _marks(frame.function, frame.project)
+    return project.evidence.ask(("called", function), function) is not NEVER
 
 
 def _marks(function: Definition, project: ProjectTypes) -> frozenset[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 
 from ..inference.frame import Given
+from ..inference.types import BOOL, NONE
 from ..source.scopes import FunctionNode
 from .context import Context
 from .example import Example
@@ -52,6 +53,21 @@ def run(self, x, mode: str):
         else self.pool(x)
     )""",
     ),
+    Example(  # a condition that TorchScript would not compile
+        setup="SIZES = {'a': 1}",
+        body=(
+            "def pool(self, x, pair=False):\n    if pair and SIZES['a'] > 0:\n        return x, x\n"
+            "    return x"
+        ),
+        before="return self.pool(x)",
+        after="return self.pool(x)",
+        body_after="""\
+def pool(self, x, pair: bool = False):
+    assert not torch.jit.is_scripting() or not pair, 'pool is compiled for pair=False alone'
+    if (False if torch.jit.is_scripting() else pair and SIZES['a'] > 0):
+        return x, x
+    return x""",
+    ),
     Example(  # both branches return the same type
         body="def run(self, x, twice=False):\n    return x * 2 if twice else x",
         before="return self.run(x)",
@@ -67,10 +83,36 @@ def constant_argument(node: ast.expr, context: Context) -> str | None:
     if given is None:
         return None
     scripting, text = f"{context.imported('torch')}.jit.is_scripting()", context.original(node)
+    if not _compiles(node, context):
+        return f"({given.holds} if {scripting} else {text})"
     if given.holds:
         return f"{scripting} or {text}"
     is_or = isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or)
     return f"not {scripting} and {f'({text})' if is_or else text}"
+
+
+def _compiles(test: ast.expr, context: Context) -> bool:
+    """Whether TorchScript takes a condition as it is: it compiles all parts of `and` and `or`.
+
+    Of a conditional expression it leaves out what is not run.
+    """
+    match test:
+        case ast.Name(id=name):
+            return context.is_local(name)
+        case ast.Constant():
+            return True
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return _compiles(operand, context)
+        case ast.BoolOp(values=values):
+            return all(
+                _compiles(value, context) and context.type_of(value) is BOOL for value in values
+            )
+        case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot()], comparators=[right]):
+            return _compiles(left, context) and context.type_of(right) is NONE
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[right]):
+            is_same = context.type_of(left) is context.type_of(right)
+            return is_same and _compiles(left, context) and _compiles(right, context)
+    return False
 
 
 def constant_arguments(context: Context) -> None:
