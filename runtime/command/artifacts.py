@@ -5,7 +5,10 @@ from __future__ import annotations
 import torch
 
 from .. import api
+from ..artifact import FORMAT, SEAL
+from ..container import open_file, read_seal
 from ..errors import ArtifactError, MissingArtifactError
+from ..plan import Plan
 from ..session import Session
 from .problems import Problem, WrongUsage, lines_of
 
@@ -19,6 +22,13 @@ def load(path: str, device: str = "auto") -> Session:
         raise WrongUsage(str(error)) from error
     except ArtifactError as error:
         raise Problem(str(error)) from error
+
+
+def plan_in(path: str) -> Plan:
+    """The plan that a file holds, for the device that it was compiled for, whatever is here."""
+    with open_file(path) as file:
+        data = read_seal(file, SEAL, FORMAT, path)
+    return Plan(freeze=False) if data is None else Plan.from_json(data["plan"])
 
 
 def check_device(device: str) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .arguments import CONTENDERS
-from .artifacts import check_device, load
+from .artifacts import load
 from .contender import Contender, serve
 from .figures import Measured, as_json, machine, table
 from .problems import Problem, WrongUsage, expect_folder
@@ -27,7 +27,7 @@ def main(options: Namespace) -> int:
     """Measure, print, write figures and a plot. The status is 1 when a contender failed."""
     _check(options)
     names: list[str] = options.contenders or list(CONTENDERS if options.model else ["artifact"])
-    measured = list(_measure(options, names))
+    measured = list(_measure(options, [_contender(options, name) for name in names]))
     about = machine(options.threads)
     print(table(measured, about), end="")
     if options.json is not None:
@@ -41,8 +41,7 @@ def main(options: Namespace) -> int:
 
 
 def _check(options: Namespace) -> None:
-    """Raise what is wrong with the command line before minutes are spent on measuring."""
-    check_device(options.device)
+    """Raise what is wrong before minutes are spent on measuring; settle what is left open."""
     others = [name for name in options.contenders or () if name != "artifact"]
     if others and options.model is None:
         raise WrongUsage(f"{others[0]} needs the eager model: name it with --model")
@@ -57,12 +56,16 @@ def _check(options: Namespace) -> None:
         expect_folder(file)
     for reference in filter(None, (options.model, options.example)):
         resolve(reference)
-    load(options.artifact, "cpu")
+    session = load(options.artifact, options.device)
+    options.device = str(session.device)  # all of them run where the artifact does
+    options.method = session.signature.methods.get("forward")
+    if options.example is None and (options.method is None or options.method.example is None):
+        raise WrongUsage(f"{options.artifact} holds no example: name one with --example")
 
 
-def _measure(options: Namespace, names: list[str]) -> Iterator[Measured]:
+def _measure(options: Namespace, contenders: list[Contender]) -> Iterator[Measured]:
     with ExitStack() as stack:
-        running = [stack.enter_context(_Process(_contender(options, name))) for name in names]
+        running = [stack.enter_context(_Process(contender)) for contender in contenders]
         for batch in options.batch or [None]:
             results = {process: Measured(process.kind, batch) for process in running}
             for process, result in results.items():
@@ -70,10 +73,8 @@ def _measure(options: Namespace, names: list[str]) -> Iterator[Measured]:
                 process.prepare(result)
             for number in range(options.rounds):
                 _note(f"round {number + 1} of {options.rounds}", batch)
-                for process in (
-                    *running[number % len(running) :],
-                    *running[: number % len(running)],
-                ):
+                first = number % len(running)
+                for process in running[first:] + running[:first]:
                     process.measure(results[process], options.seconds)
             for process, result in results.items():
                 process.note_memory(result)
@@ -91,6 +92,7 @@ def _contender(options: Namespace, kind: str) -> Contender:
         options.weights,
         options.seed,
         options.example,
+        options.method,
         options.threads,
     )
 

@@ -22,6 +22,7 @@ import torch
 
 from .. import api
 from ..examples import Inputs, inputs_by_method
+from ..signature import Method
 from ..torch_internals import without_deprecation_warnings
 from . import user_code
 from .problems import Problem, lines_of
@@ -47,6 +48,9 @@ class Contender:
     weights: str | None = None
     seed: int = 0
     example: str | None = None
+    """The inputs' name; where there is none, they are made up of what `method` takes."""
+
+    method: Method | None = None
     threads: int | None = None
 
 
@@ -71,20 +75,20 @@ class _Subject:
 
     def __init__(self, contender: Contender) -> None:
         self.contender = contender
-        self.used = _Memory(contender.device)
         self.function: Callable[..., Any] | None = None
-        self.device = torch.device("cpu")
+        self.device = torch.device(contender.device)
+        self.used = _Memory(self.device)
         self.inputs = Inputs()
+        if contender.threads is not None:
+            torch.set_num_threads(contender.threads)
 
     def prepare(self, batch: int | None) -> dict[str, float]:
         """Build at first, warm up for a batch size, and tell how long the first result took."""
+        inputs = self._inputs()
+        self.inputs = inputs if batch is None else inputs.with_batch_size(batch)
         start = time.perf_counter()
         if self.function is None:
-            if self.contender.threads is not None:
-                torch.set_num_threads(self.contender.threads)
             self.function = self._build()
-        inputs = self._inputs().to(self.device)
-        self.inputs = inputs if batch is None else inputs.with_batch_size(batch)
         self._call()
         first = time.perf_counter() - start
         for _ in range(_WARM_UP_CALLS):
@@ -116,28 +120,21 @@ class _Subject:
         if contender.example is not None:
             value = user_code.example(contender.example, contender.seed)
             given = inputs_by_method(value).get("forward")
-            if given is None:
-                raise Problem(f"{contender.example} has no inputs of forward")
-            return given
-        method = api.load(contender.artifact, device="cpu").signature.methods.get("forward")
-        made = None if method is None else method.inputs("cpu")
-        if made is None:
-            raise Problem(f"{contender.artifact} has no example: name one with --example")
-        return made
+        else:
+            torch.manual_seed(contender.seed)
+            given = None if contender.method is None else contender.method.inputs("cpu")
+        if given is None:
+            raise Problem(f"{contender.example or contender.artifact} has no inputs of forward")
+        return given.to(self.device)
 
     def _build(self) -> Callable[..., Any]:
         contender = self.contender
         if contender.kind == "artifact":
-            session = api.load(contender.artifact, device=contender.device)
-            self.device = session.device
-            return session
+            return api.load(contender.artifact, device=self.device)
         assert contender.model is not None
         model = user_code.build(
             contender.model, contender.args, contender.weights, contender.seed
         ).eval()
-        has_cuda = contender.device == "auto" and torch.cuda.is_available()
-        kind = "cuda" if has_cuda else contender.device.replace("auto", "cpu")
-        self.device = torch.device(kind)
         model = model.to(self.device)
         if contender.kind == "script":
             with without_deprecation_warnings():
@@ -158,8 +155,8 @@ class _Memory:
     (only Linux can), the peak of the import of torch hides what is below it.
     """
 
-    def __init__(self, device: str) -> None:
-        self._on_cuda = device != "cpu" and torch.cuda.is_available()
+    def __init__(self, device: torch.device) -> None:
+        self._on_cuda = device.type == "cuda"
         with suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5")
         self._before = self._now()

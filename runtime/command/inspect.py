@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ..plan import Plan
 from ..serialization import code
 from ..session import Session
 from ..triton import TritonError, config
-from .artifacts import load
+from .artifacts import load, plan_in
 from .problems import Problem, WrongUsage, expect_folder
 
 _MIB = 2**20
@@ -25,14 +26,15 @@ def main(options: Namespace) -> int:
     if options.triton is not None:
         expect_folder(options.triton)
     session = load(options.artifact, "cpu")
+    plan = plan_in(options.artifact)
     if options.triton is not None:
-        _write_triton(session, options)
+        _write_triton(session, plan, options)
     if options.code is not None:
         print(_code(session, options), end="")
     if options.json:
-        print(json.dumps(_described(session, options.artifact), indent=1))
+        print(json.dumps(_described(session, plan, options.artifact), indent=1))
     elif options.code is None and options.triton is None:
-        print("\n".join(_lines(session, options.artifact)))
+        print("\n".join(_lines(session, plan, options.artifact)))
     return 0
 
 
@@ -43,21 +45,21 @@ def _code(session: Session, options: Namespace) -> str:
         raise WrongUsage(f"--code {options.code}: {error}") from error
 
 
-def _write_triton(session: Session, options: Namespace) -> None:
+def _write_triton(session: Session, plan: Plan, options: Namespace) -> None:
     name = Path(options.artifact).name
     try:
-        text = config(session.signature, session.plan, name, options.max_batch_size)
+        text = config(session.signature, plan, name, options.max_batch_size)
     except TritonError as error:
         raise Problem(f"{options.artifact}: {error}") from error
     Path(options.triton).write_text(text, encoding="utf-8")
 
 
-def _described(session: Session, path: str) -> dict[str, Any]:
+def _described(session: Session, plan: Plan, path: str) -> dict[str, Any]:
     artifact = session.artifact
     return {
         "file": path,
         "made_by": artifact.made_by,
-        "plan": session.plan.to_json(),
+        "plan": plan.to_json(),
         "signature": session.signature.to_json(),
         "sources": artifact.sources,
         "figures": session.figures,
@@ -83,16 +85,16 @@ def _sizes(session: Session, path: str) -> dict[str, int]:
     }
 
 
-def _lines(session: Session, path: str) -> Iterator[str]:
+def _lines(session: Session, plan: Plan, path: str) -> Iterator[str]:
     artifact, sizes = session.artifact, _sizes(session, path)
     versions = ", ".join(f"{name} {version}" for name, version in artifact.made_by.items())
     yield f"{path}: {session.name}, {'made by ' + versions if versions else 'plain TorchScript'}"
-    yield f"plan: {session.plan.describe()}"
+    yield f"plan: {plan.describe()}"
     file, tensors, code_ = (_shown(sizes[f"{kind}_bytes"]) for kind in ("file", "tensors", "code"))
     yield f"size: {file}: tensors {tensors}, code {code_}"
     yield (
         f"parameters: {sizes['parameters']:,} numbers, buffers: {sizes['buffers']:,}"
-        f"{', weights are constants of the code' if session.plan.freeze else ''}"
+        f"{', weights are constants of the code' if plan.freeze else ''}"
     )
     yield "methods:"
     yield from (f"    {line}" for line in str(session.signature).splitlines())

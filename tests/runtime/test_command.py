@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -11,6 +12,8 @@ import jit_runtime
 import pytest
 import torch
 from command_fixtures import Command, command, refused
+from jit_runtime.artifact import save_artifact
+from jit_runtime.plan import Plan
 
 __all__ = ["command"]
 
@@ -78,6 +81,15 @@ def test_inspect_as_json(net: Command) -> None:
     sizes = described["sizes"]
     parts = sizes["tensors_bytes"] + sizes["code_bytes"] + sizes["other_bytes"]
     assert 16 * 4 <= sizes["tensors_bytes"] < parts <= sizes["file_bytes"]
+
+
+def test_inspect_shows_the_plan_of_another_machine(net: Command, tmp_path: Path) -> None:
+    artifact = jit_runtime.load(tmp_path / "net.pt").artifact
+    plan = Plan(device="cuda", cuda_graphs=True)
+    save_artifact(dataclasses.replace(artifact, plan=plan), tmp_path / "gpu.pt")
+    assert "plan: cuda, frozen, CUDA graphs\n" in net("inspect", "gpu.pt").out
+    net("inspect", "gpu.pt", "--triton")
+    assert "KIND_GPU" in (tmp_path / "config.pbtxt").read_text()
 
 
 def test_inspect_code(net: Command) -> None:

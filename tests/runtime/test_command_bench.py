@@ -70,6 +70,11 @@ def test_wrong_usage_is_told_before_anything_is_measured(
     refused(net("bench", "net.pt", *arguments.split()), status, message)
 
 
+def test_an_artifact_without_an_example_needs_one(command: Command) -> None:
+    command("compile", "models:Net", "-o", "net.pt")
+    refused(command("bench", "net.pt"), 2, "net.pt holds no example: name one with --example")
+
+
 def test_figures() -> None:
     durations = [0.001 * n for n in range(1, 11)]
     measured = Measured("eager", 4, durations, first_result_s=1.0, memory_mib=12.0)
