@@ -404,3 +404,28 @@ def test_layers_that_hand_each_other_what_they_return(tmp_path: Path) -> None:
     torch.testing.assert_close(compiled(x), source.Net()(x))
     eager, expected = (m.Stack()(x, weights=True)[1] for m in (module, source))
     torch.testing.assert_close(eager, expected)
+
+
+def test_functions_of_files_without_modules() -> None:
+    ops = """
+        def attend(x, weights=False):
+            y = x * 2
+            return (y, y.softmax(-1)) if weights else y
+        """
+    net = """
+        from torch import nn
+        from .ops import attend as attention
+
+        class Net(nn.Module):
+            def forward(self, x):
+                return attention(x)
+        """
+    files = {"pkg/__init__.py": "", "pkg/ops.py": ops, "pkg/net.py": net}
+    assert "if not torch.jit.is_scripting() and weights" in rewritten(files, "pkg/ops.py")
+    calls_other = files | {
+        "pkg/other.py": "from .ops import attend\n\ndef f(x):\n    return attend(x, True)\n"
+    }
+    calls_other["pkg/net.py"] = net.replace("attention(x)", "attention(x), f(x)").replace(
+        "from .ops", "from .other import f\n        from .ops"
+    )
+    assert "is_scripting" not in rewritten(calls_other, "pkg/ops.py")

@@ -34,7 +34,11 @@ def infer(
         compiled: those that TorchScript compiles: of their parameters, those of which nothing is
             known are tensors.
     """
-    found = _to_the_end(project, functions, compiled)
+    looked_at = dict.fromkeys(functions)
+    helpers = sorted(  # in files that have nothing to do with modules otherwise
+        compiled - looked_at.keys(), key=lambda f: (f.module.name, f.node.lineno)
+    )
+    found = _to_the_end(project, [*looked_at, *helpers], compiled)
     for function in compiled & found.keys():
         _finish(found[function], project)
     return found
