@@ -38,7 +38,7 @@ class Backend(Protocol):
     device: torch.device
 
     lock: AbstractContextManager[Any]
-    """Held while a graph is captured or replayed, by one thread at a time."""
+    """Held by the thread that warms up, captures or replays."""
 
     def is_capturing(self) -> bool:
         """Whether this thread is capturing already."""
@@ -209,5 +209,5 @@ def _cause(error: BaseException) -> str:
     while error.__context__ is not None:
         error = error.__context__
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    # TorchScript puts the error last, after the lines of code; CUDA first, before advice.
-    return next((line for line in lines if "Error" in line), lines[0] if lines else repr(error))
+    # TorchScript puts it last, after the lines of code; CUDA first, before advice.
+    return next((line for line in lines if "rror: " in line), lines[0] if lines else repr(error))

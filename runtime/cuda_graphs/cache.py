@@ -75,8 +75,9 @@ class GraphCache:
     (`torch.cuda.CUDAGraph` registers the device's generator).
 
     Calls from several threads and streams are safe: replays on a device queue one after another,
-    and wait for each other on the device where streams differ. While one thread captures, others
-    wait if they have a graph to replay; torch does not let them draw random numbers meanwhile.
+    and wait for each other on the device where streams differ. While one thread warms up or
+    captures, others wait, unless they call plainly; torch does not let them draw random numbers on
+    the device during a capture.
     """
 
     def __init__(
@@ -194,18 +195,16 @@ class GraphCache:
         self._count_plain(_WARMING)
 
         def call() -> Any:
-            return self._backend.warm_up(
-                lambda: self._call(*request.args, **request.kwargs), request.tensors
-            )
+            return self._call(*request.args, **request.kwargs)
 
-        if entry.calls + 1 < self._warmup:
-            result = call()
-            entry.reason = entry.reason or self._changes(request)
-            entry.calls += 1
-            return result
-        with self._backend.lock:
+        with self._backend.lock:  # what ran on its stream during a capture would be captured
+            if entry.calls + 1 < self._warmup:
+                result = self._backend.warm_up(call, request.tensors)
+                entry.reason = entry.reason or self._changes(request)
+                entry.calls += 1
+                return result
             with self._backend.host_reads() as reads:
-                result = call()
+                result = self._backend.warm_up(call, request.tensors)
             entry.last = []
             entry.reason = (
                 entry.reason
