@@ -12,6 +12,8 @@ import jit_runtime
 import pytest
 import torch
 from jit_runtime.artifact import Artifact, save_artifact
+from jit_runtime.examples import Inputs
+from jit_runtime.optimize.rewrites import ONEDNN_CONVOLUTIONS, rewrite
 from jit_runtime.plan import Plan
 from jit_runtime.signature import signature_of
 from torch import nn
@@ -102,6 +104,22 @@ def test_an_artifact_runs_by_its_plan(
     assert (layout, fusion) == (plan.memory_format, plan.fusion)
     assert (int(groups) > 0) == (plan.fusion == "onednn_graph")
     assert "output [2, 16384]" in done.stdout
+
+
+def test_a_graph_that_calls_onednn(client: Client, tmp_path: Path) -> None:
+    """Its weights are packed for the processor when the file is loaded, in C++ as in Python."""
+    net, inputs, outputs = (tmp_path / name for name in ("net.pt", "in.pt", "out.pt"))
+    session = jit_runtime.compile(Net(), X, optimize="inference", device="cpu")
+    expected = session(X)
+    applied = rewrite(session.module, [ONEDNN_CONVOLUTIONS], {"forward": [Inputs((X,))]})
+    assert applied == (ONEDNN_CONVOLUTIONS,)
+    plan = Plan(fusion="onednn_ops", memory_format="channels_last", rewrites=applied)
+    save_artifact(Artifact(session.module, plan, session.signature), net)
+    torch.save((X,), inputs)
+    done = client(net, inputs, outputs)
+    assert done.returncode == 0, done.stderr
+    assert "fusion onednn_ops" in done.stdout
+    assert_holds(outputs, expected)
 
 
 def test_an_exported_method(client: Client, session: jit_runtime.Session, tmp_path: Path) -> None:
