@@ -155,12 +155,10 @@ class Session:
             raise ValueError(
                 f"{self!r} was compiled without an example: give one, session.warmup(example)"
             )
+        trial = self.copy()
         for method, inputs in examples.items():
-            if method in self._graphs and not self._graphs[method].has_state:
-                # A copy would keep the graphs to itself.
-                _settle(self.method(method), inputs, self.device, _FEWEST_WITH_GRAPHS)
-            else:
-                _settle(self.copy().method(method), inputs, self.device, _FEWEST)
+            fewest = _FEWEST_WITH_GRAPHS if method in self._graphs else _FEWEST
+            _settle(trial.method(method), inputs, self.device, fewest)
         return self
 
     def _made_up_inputs(self) -> dict[str, Inputs]:
@@ -171,7 +169,10 @@ class Session:
         """A session with state of its own, and the same code: what one has warmed up, both have."""
         # The type of a module holds its code; copies share it.
         artifact = dataclasses.replace(self._artifact, module=copy.deepcopy(self.module))
-        return Session(artifact, self.device, self._examples)
+        made = Session(artifact, self.device, self._examples)
+        made.copy_outputs = self.copy_outputs
+        made._graphs |= {n: cache for n, cache in self._graphs.items() if not cache.has_state}
+        return made
 
     def to(self, device: torch.device | str) -> Session:
         """A session on another device; this one stays where it is.

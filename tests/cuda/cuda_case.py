@@ -25,11 +25,10 @@ class CudaTestCase(unittest.TestCase):
 
     def setUp(self) -> None:
         torch.manual_seed(0)
-        # torch's own default lets convolutions use TF32.
-        self.addCleanup(
-            setattr, torch.backends.cudnn, "allow_tf32", torch.backends.cudnn.allow_tf32
-        )
-        torch.backends.cudnn.allow_tf32 = False
+        for switches in (torch.backends.cudnn, torch.backends.cuda.matmul):
+            # torch's own default lets convolutions use TF32.
+            self.addCleanup(setattr, switches, "allow_tf32", switches.allow_tf32)
+            switches.allow_tf32 = False
 
     def assert_same(self, actual: Any, expected: Any, tolerance: float = 1e-5) -> None:
         """Compare by the largest magnitude: kernels sum in other orders."""

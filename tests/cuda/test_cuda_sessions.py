@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import itertools
 from typing import Any
 
 import jit_runtime
@@ -56,17 +57,25 @@ class TestCompile(CudaTestCase):
         model = nn.Sequential(nn.Linear(512, 512), nn.Linear(512, 512)).eval()
         x = torch.randn(64, 512)
         exact = called(copy.deepcopy(model).double(), x.double())
-        before = torch.backends.cuda.matmul.allow_tf32
         torch.backends.cuda.matmul.allow_tf32 = True
-        try:
-            for optimize in ("inference", "max"):
-                with self.subTest(optimize):
-                    session = jit_runtime.compile(model, x, optimize=optimize)
-                    self.assertFalse(session.plan.tf32)
-                    self.assert_same(called(session, x.cuda()).double(), exact, 1e-5)
-            self.assertTrue(torch.backends.cuda.matmul.allow_tf32, "it is put back")
-        finally:
-            torch.backends.cuda.matmul.allow_tf32 = before
+        for optimize in ("inference", "max"):
+            with self.subTest(optimize):
+                session = jit_runtime.compile(model, x, optimize=optimize)
+                self.assertFalse(session.plan.tf32)
+                self.assert_same(called(session, x.cuda()).double(), exact, 1e-5)
+
+    def test_leaves_torchs_switches_as_they_were(self):
+        _, twin = pair("residual.py", "ResidualNet", width=8, depth=1)
+        for matmul, cudnn in itertools.product((False, True), repeat=2):
+            with self.subTest(matmul=matmul, cudnn=cudnn):
+                torch.backends.cuda.matmul.allow_tf32 = matmul
+                torch.backends.cudnn.allow_tf32 = cudnn
+                # Eager convolutions in TF32, torch's default, are no reason to refuse the session.
+                session = jit_runtime.compile(twin, images(), optimize="max")
+                called(session, images().cuda())
+                self.assertEqual(torch.backends.cuda.matmul.allow_tf32, matmul)
+                self.assertEqual(torch.backends.cudnn.allow_tf32, cudnn)
+                self.assertFalse(torch.backends.cudnn.benchmark)
 
     def test_half_precision_when_asked(self):
         eager, twin = pair("residual.py", "ResidualNet", width=16, depth=2)
