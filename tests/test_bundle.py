@@ -200,8 +200,6 @@ def test_the_worker_checks_a_twin_with_its_copy(run: Run, tmp_path: Path) -> Non
 # is imported first decides, and neither twin notices.
 BOTH = [
     "import host.jit_runtime, jit_runtime",
-    "import jit_runtime, host.jit_runtime",
-    "import host.net, net, jit_runtime",
     "import net, host.net, host.jit_runtime, jit_runtime",
 ]
 

@@ -6,7 +6,7 @@ from argparse import Namespace
 from typing import Any
 
 from .. import api
-from ..errors import CompilationError, SaveError
+from ..errors import SaveError
 from ..serialization import save
 from ..session import Session
 from .artifacts import check_device
@@ -38,8 +38,5 @@ def main(options: Namespace) -> int:
 
 def _compiled(model: Any, inputs: Any, options: Namespace) -> Any:
     chosen = {"device": options.device, "optimize": options.optimize, "dtype": options.dtype}
-    with told_of(options.model):  # TorchScript's errors, and what the model raises of the example
-        try:
-            return api.compile(model, inputs, verify=not options.no_verify, **chosen)
-        except CompilationError as error:
-            raise Problem(f"{options.model}: {error}") from error
+    with told_of(options.model):
+        return api.compile(model, inputs, verify=not options.no_verify, **chosen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,25 +26,33 @@ def expect_folder(path: str) -> None:
 def lines_of(error: BaseException) -> str:
     """What an error says, in at most two lines, with its type if that says more.
 
-    TorchScript's tracebacks come before its reason.
+    Of TorchScript's, whose reason comes before or after code and places, the innermost place is
+    kept.
     """
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    if any(line.startswith("Traceback of TorchScript") for line in lines):
-        lines = lines[-1:]
+    text = str(error)
+    places = _PLACE.findall(text)
+    before = text if "Traceback of TorchScript" in text else text.partition('File "')[0]
+    lines = [line.strip(" :") for line in before.splitlines() if line.strip(" :")]
+    # A traceback ends with the reason.
+    said = "\n    ".join(lines[:2] if before is not text or not places else lines[-1:])
     kind = type(error).__name__
-    plain = kind in ("RuntimeError", "Problem", "Error") or kind.endswith("ArtifactError")
-    text = "\n    ".join(lines[:2])
-    return text if plain and text else f"{kind}: {text}" if text else kind
+    if said and kind not in _PLAIN:
+        said = f"{kind}: {said}"
+    place = f" ({places[-1][0]}:{places[-1][1]})" if places else ""
+    return (said or kind) + place
+
+
+_PLACE = re.compile(r'File "([^"\n]+)", line (\d+)')
+_PLAIN = ("CompilationError", "Incomparable", "Problem", "RuntimeError", "VerificationError")
+"""Errors whose types tell nothing: their texts do, and TorchScript raises no other."""
 
 
 @contextmanager
-def told_of(what: str, *kinds: type[Exception]) -> Iterator[None]:
-    """Within, errors of these kinds (any, if none is named) are problems of `what`."""
+def told_of(what: str) -> Iterator[None]:
+    """Within, errors are problems of `what`: of TorchScript, of the user's code, of torch."""
     try:
         yield
     except Problem:
         raise
     except Exception as error:
-        if kinds and not isinstance(error, kinds):
-            raise
         raise Problem(f"{what}: {lines_of(error)}") from error

@@ -6,9 +6,8 @@ import json
 from argparse import Namespace
 
 from .. import api
-from ..comparison import Incomparable
 from .artifacts import load
-from .problems import Problem, told_of
+from .problems import told_of
 from .user_code import build, example
 
 
@@ -17,11 +16,8 @@ def main(options: Namespace) -> int:
     session = load(options.artifact, options.device)
     model = build(options.model, options.args, options.weights, options.seed)
     inputs = example(options.example, options.seed)
-    try:
-        with told_of(f"{options.model} on {options.example}", RuntimeError, TypeError, ValueError):
-            found = api.verify(session, model.eval().to(session.device), inputs)
-    except Incomparable as error:
-        raise Problem(f"{options.model}: {error}") from error
+    with told_of(f"{options.model} on {options.example}"):
+        found = api.verify(session, model.eval().to(session.device), inputs)
     if options.json:
         print(json.dumps(found.to_json(), indent=1))
     else:
