@@ -70,7 +70,8 @@ class GraphCache:
     arguments on other devices, during a capture; functions that read values on the host, draw
     random numbers there, change an argument, return memory that was there before the call (an
     argument, a weight), assign to attributes of their module, or call Python. `statistics()` tells.
-    Tensors of the module that a call changes in place, a replay changes too. Random numbers that
+    Tensors of the module that a call changes in place, a replay changes too. torch's switches, such
+    as TF32, are in a replay what they were in the capture. Random numbers that
     are drawn on the device are new in each replay, and those that eager execution would draw
     (`torch.cuda.CUDAGraph` registers the device's generator).
 
@@ -94,7 +95,6 @@ class GraphCache:
         self._call = call
         self._backend = backend
         self._state = state
-        self._obstacle = state.obstacle(backend.device)
         self._warmup = warmup
         self._limit = limit
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
@@ -155,8 +155,8 @@ class GraphCache:
             raise _RefusedError("gradients are enabled")
         if torch.is_autocast_enabled(device.type):
             raise _RefusedError("autocast is enabled")
-        if self._obstacle is not None:
-            raise _RefusedError(self._obstacle)
+        if self._state.obstacle is not None:
+            raise _RefusedError(self._state.obstacle)
         if self._backend.is_capturing():
             raise _RefusedError("a capture is under way")
         tensors: list[Tensor] = []
@@ -166,6 +166,9 @@ class GraphCache:
             if tensor.device != device:
                 raise _RefusedError(f"an argument is on {tensor.device}")
         state = self._state.key(held)
+        for tensor in held:
+            if tensor.device != device:
+                raise _RefusedError(f"an attribute of its module is on {tensor.device}")
         if held and not {*map(memory, held)}.isdisjoint(map(memory, tensors)):
             raise _RefusedError("an argument is memory of the module")
         key = (form, state, torch.is_inference_mode_enabled())
@@ -198,7 +201,7 @@ class GraphCache:
             return self._call(*request.args, **request.kwargs)
 
         with self._backend.lock:  # what ran on its stream during a capture would be captured
-            if entry.calls + 1 < self._warmup:
+            if entry.ready or entry.calls + 1 < self._warmup:
                 result = self._backend.warm_up(call, request.tensors)
                 entry.reason = entry.reason or self._changes(request)
                 entry.calls += 1
@@ -238,8 +241,8 @@ class GraphCache:
     def _capture(self, entry: _Entry, request: _Request) -> None:
         try:
             entry.captured = self._captured(request, entry.last)
-        except (_RefusedError, CaptureError) as error:
-            entry.reason = str(error)
+        except (_RefusedError, CaptureError, torch.OutOfMemoryError) as error:
+            entry.reason = str(error).partition("\n")[0]
             return
         finally:
             entry.last = []

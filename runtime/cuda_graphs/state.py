@@ -25,8 +25,9 @@ class State(Protocol):
     def is_empty(self) -> bool:
         """Whether that is nothing."""
 
-    def obstacle(self, device: torch.device) -> str | None:
-        """Why a graph cannot do what the callable does on this device; None when it can."""
+    @property
+    def obstacle(self) -> str | None:
+        """Why a graph cannot do what the callable does; None when it can."""
 
     def key(self, tensors: list[Tensor]) -> Hashable:
         """All that it remembers but what tensors contain; the tensors are added to the list.
@@ -37,9 +38,7 @@ class State(Protocol):
 
 class _NoState:
     is_empty = True
-
-    def obstacle(self, device: torch.device) -> str | None:
-        return None
+    obstacle = None
 
     def key(self, tensors: list[Tensor]) -> Hashable:
         return ()
@@ -63,15 +62,10 @@ class MethodState:
         """Whether the method has none, as most of frozen modules."""
         return not self._attributes
 
-    def obstacle(self, device: torch.device) -> str | None:
-        """Why a graph cannot do what the method does: it calls Python, or has state elsewhere."""
-        if self._outside:
-            return f"it calls {self._outside}, which a replay would not"
-        for path, owner, name in self._attributes:
-            value = owner.getattr(name)
-            if isinstance(value, Tensor) and value.device != device:
-                return f"its attribute '{path}' is on {value.device}"
-        return None
+    @property
+    def obstacle(self) -> str | None:
+        """What it calls that a graph does not: Python, or a method that is chosen by each call."""
+        return f"it calls {self._outside}, which a replay would not" if self._outside else None
 
     def key(self, tensors: list[Tensor]) -> Hashable:
         """The attributes' values, and the addresses of the tensors among them."""

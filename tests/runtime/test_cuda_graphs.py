@@ -235,6 +235,17 @@ class TestState:
             assert torch.equal(call(cache, frozen.seen[None]), eager(eager.seen[None]))
         assert reasons(cache) == {"an argument is memory of the module": 5}
 
+    def test_on_another_device_is_not_captured(self):
+        class Elsewhere(MethodState):
+            def key(self, tensors: list[Tensor]) -> str:
+                tensors.append(torch.zeros(3, device="meta"))
+                return "key"
+
+        _, frozen, _ = stateful()
+        cache = cached(lambda x: x + 1, state=Elsewhere(frozen))
+        assert torch.equal(call(cache, rows(), times=5), rows() + 1)
+        assert reasons(cache) == {"an attribute of its module is on meta": 5}
+
     def test_of_frozen_modules_is_none(self):
         frozen = freeze(jit_runtime.compile(nn.Linear(3, 2).eval()), [])
         assert MethodState(frozen).key([]) == ()
@@ -369,6 +380,15 @@ class TestPlainCalls:
         cache = cached(lambda x: repr(type(x)))
         assert call(cache, argument, times=4) == repr(type(argument))
         assert reasons(cache) == {reason: 4}
+
+    def test_when_there_is_no_memory_for_a_graph(self, monkeypatch: pytest.MonkeyPatch):
+        def full(*args: Any, **kwargs: Any) -> Tensor:
+            raise torch.OutOfMemoryError("out of memory\nTried to allocate much")
+
+        cache = cached(lambda x: x + 1)
+        monkeypatch.setattr(torch, "empty_strided", full)
+        assert torch.equal(call(cache, rows(), times=5), rows() + 1)
+        assert reasons(cache) == {"out of memory": 2}
 
     def test_arguments_that_overlap_themselves(self):
         cache = cached(lambda x: x + 1, warmup=1)
