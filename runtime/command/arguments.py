@@ -44,7 +44,9 @@ def _compile(command: argparse.ArgumentParser) -> None:
     )
     _add_device(command)
     command.add_argument(
-        "--dtype", choices=("bfloat16", "float16"), help="what may be computed in. [default: as is]"
+        "--dtype",
+        choices=("bfloat16", "float16", "tf32"),
+        help="what may be computed in; tf32 on CUDA. [default: as the model does]",
     )
     command.add_argument(
         "--no-verify", action="store_true", help="do not compare with the eager model"

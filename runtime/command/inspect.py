@@ -100,18 +100,31 @@ def _lines(session: Session, plan: Plan, path: str) -> Iterator[str]:
     yield from (f"    {line}" for line in str(session.signature).splitlines())
     for name, digest in artifact.sources.items():
         yield f"source: {name} (SHA-256 {digest[:12]}...)"
+    shown = {"check": _checked, "search": _searched}
     for name, figures in session.figures.items():
-        yield f"{name}: {_checked(figures) if name == 'check' else json.dumps(figures)}"
+        yield from shown[name](figures) if name in shown else [f"{name}: {json.dumps(figures)}"]
 
 
-def _checked(figures: dict[str, Any]) -> str:
-    """What `Verification` found, in a line."""
+def _searched(figures: dict[str, Any]) -> Iterator[str]:
+    """What became of each plan that was tried."""
+    yield f"search, timed with {'; '.join(figures['runs'])}:"
+    for word, trial in (
+        ("kept", figures["plan"]),
+        *(("dropped", trial) for trial in figures["dropped"]),
+    ):
+        times = [f"{milliseconds:.2f} ms" for milliseconds in trial["milliseconds"]]
+        reason = [trial["reason"]] if trial["reason"] else []
+        yield f"    {word:<7}  {trial['plan']}: {', '.join([*times, *reason])}"
+
+
+def _checked(figures: dict[str, Any]) -> Iterator[str]:
+    """What `Verification` found."""
     worst = figures["worst"]
     text = figures["problem"] or f"equals eager in {figures['calls']} calls each of " + ", ".join(
         f"{name} (batch {' and '.join(map(str, sizes))})" if sizes else name
         for name, sizes in figures["batch_sizes"].items()
     )
-    return text if worst is None else f"{text}, within {float(worst['relative']):.1e}"
+    yield f"check: {text}" + (f", within {float(worst['relative']):.1e}" if worst else "")
 
 
 def _shown(size: int) -> str:

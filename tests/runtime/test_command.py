@@ -83,6 +83,21 @@ def test_inspect_as_json(net: Command) -> None:
     assert 16 * 4 <= sizes["tensors_bytes"] < parts <= sizes["file_bytes"]
 
 
+def test_inspect_shows_what_a_search_tried(net: Command, tmp_path: Path) -> None:
+    artifact = jit_runtime.load(tmp_path / "net.pt").artifact
+    kept = {"plan": "cpu, frozen", "reason": None, "milliseconds": [1.5, 12]}
+    dropped = {"plan": "cpu, oneDNN Graph", "reason": "raised: no", "milliseconds": []}
+    search = {"runs": ["forward at 1", "forward at 2"], "plan": kept, "dropped": [dropped]}
+    found = dataclasses.replace(artifact, figures={"search": search, "other": [1]})
+    save_artifact(found, tmp_path / "found.pt")
+    assert net("inspect", "found.pt").out.splitlines()[-4:] == [
+        "search, timed with forward at 1; forward at 2:",
+        "    kept     cpu, frozen: 1.50 ms, 12.00 ms",
+        "    dropped  cpu, oneDNN Graph: raised: no",
+        "other: [1]",
+    ]
+
+
 def test_inspect_shows_the_plan_of_another_machine(net: Command, tmp_path: Path) -> None:
     artifact = jit_runtime.load(tmp_path / "net.pt").artifact
     plan = Plan(device="cuda", cuda_graphs=True)
