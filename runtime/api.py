@@ -195,7 +195,9 @@ def _copy(module: M, device: torch.device) -> M:
 
 def _expect(found: Verification, module: nn.Module) -> None:
     if not found.ok:
-        raise VerificationError(f"{type(module).__name__} compiled: {found}")
+        raise VerificationError(
+            f"{type(module).__name__} compiled: {found} (verify=False would take it as it is)"
+        )
 
 
 def _device(module: nn.Module, device: Device) -> torch.device:
