@@ -15,12 +15,8 @@ from .attribute import ATTRIBUTES, forget_type, record_type
 from .compilation import torch_state
 from .metaclass import DeferredMeta, constructing, is_being_built, is_twin, note_new
 from .python_calls import exportable
-from .torch_internals import (
-    RecursiveScriptModule,
-    let_torch_treat_as_python,
-    script_modules_own_names,
-    wrap,
-)
+from .torch_eager import let_torch_treat_as_python
+from .torch_internals import RecursiveScriptModule, script_modules_own_names, wrap
 
 _Module: Any = nn.Module  # some of its methods have no types
 

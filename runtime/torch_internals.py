@@ -6,7 +6,6 @@ TorchScript is frozen, and these have not moved since 2019; should one move, it 
 from __future__ import annotations
 
 import inspect
-import sys
 import threading
 import types
 import warnings
@@ -249,6 +248,7 @@ def intercepted(
         _recursive.lazy_bind,
     )
     try_real_annotations = _annotations.try_real_annotations
+    create_methods_of = _recursive.create_methods_and_properties_from_stubs
     overloaded = _jit_internal._get_overloaded_methods
     overloaded_names = {name.rsplit(".", 1)[-1] for name in _jit_internal._overloaded_methods}
 
@@ -283,6 +283,15 @@ def intercepted(
         # of ignored functions, whose annotations torch does not evaluate when they are strings
         return try_real_annotations(with_evaluated_annotations(fn), loc)
 
+    def one_by_one(concrete_type: ConcreteType, methods: Any, properties: Any) -> None:
+        # in one batch, none finds the defaults of another: "Argument flag not provided"
+        if properties or not methods:
+            create_methods_of(concrete_type, [], properties)
+        cpp = empty_module(concrete_type)
+        for stub in methods:
+            if not cpp._has_method(stub.def_.name().name):  # one before may have called it
+                create_methods_of(concrete_type, [stub], [])
+
     should_drop = _jit_internal.should_drop
 
     def dropped(fn: Any) -> bool:
@@ -299,6 +308,7 @@ def intercepted(
         (_recursive, "make_stub", checked_stub),
         (_recursive, "try_compile_fn", checked_function),
         (_recursive, "lazy_bind", bind_to_module),
+        (_recursive, "create_methods_and_properties_from_stubs", one_by_one),
         (_jit_internal, "_get_overloaded_methods", overloads),
         (_annotations, "try_real_annotations", real_annotations),
     )
@@ -361,41 +371,6 @@ def recorded_reads() -> Iterator[list[tuple[nn.Module, str]]]:
             _Module.__getattribute__ = before["__getattribute__"]
         else:
             del _Module.__getattribute__
-
-
-def let_torch_treat_as_python(is_eager: Callable[[nn.Module], bool]) -> None:
-    """Open to eager modules what torch closes to script modules, which it finds by `isinstance`.
-
-    `nn.DataParallel` would not replicate one that has Python children (`replicate`), and
-    `torch.func.functional_call` would refuse it (`_functional_call`).
-    """
-    # torch.nn.parallel.replicate is the function; the module of that name is only in sys.modules.
-    replicate: Any = sys.modules["torch.nn.parallel.replicate"]
-    stateless: Any = torch.nn.utils.stateless
-    is_script_module, functional_call = replicate._is_script_module, stateless._functional_call
-
-    def is_compiled(module: nn.Module) -> bool:
-        return bool(is_script_module(module)) and not is_eager(module)
-
-    def call(module: nn.Module, tensors: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        if is_eager(module):
-            tensors = {f"module.{name}": tensor for name, tensor in tensors.items()}
-            module = _Call(module)
-        return functional_call(module, tensors, *args, **kwargs)
-
-    replicate._is_script_module = is_compiled
-    stateless._functional_call = call
-
-
-class _Call(nn.Module):
-    """Calls the module that it holds."""
-
-    def __init__(self, module: nn.Module) -> None:
-        super().__init__()
-        self.module = module
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        return self.module(*args, **kwargs)
 
 
 def abandon_pool(device: int, pool: Any) -> None:

@@ -160,6 +160,22 @@ class TestConstructors:
 
 
 class TestMethods:
+    def test_entry_points_call_each_other_with_defaults(self):
+        class Exports(ScriptModule):
+            @torch.jit.export
+            def first(self, x: Tensor, scale: float = 2.0) -> Tensor:
+                return self.last(x) * scale
+
+            def forward(self, x: Tensor) -> Tensor:
+                return self.first(x) + self.last(x, 3)
+
+            @torch.jit.export
+            def last(self, x: Tensor, n: int = 1) -> Tensor:
+                return x + n
+
+        module = assert_same(Exports(), X)
+        torch.testing.assert_close(module.first(X), (X + 1) * 2)
+
     def test_overloads_for_type_checkers(self):
         class Overloaded(ScriptModule):
             @overload
