@@ -19,8 +19,8 @@ from .comparison import difference, flatten
 from .compiled_state import is_compiled
 from .errors import CompilationError, VerificationError
 from .examples import Inputs, inputs_by_method
-from .freezing import exported_methods, freeze
-from .plan import Plan
+from .freezing import exported_methods
+from .optimize import optimise
 from .session import Session
 from .signature import Run, signature_of
 from .sources import source_hashes
@@ -141,9 +141,11 @@ def _session(
             "mark it with @export"
         )
     with torch.no_grad():
-        expected = Expected(_copy(module, device), examples, CALLS if verify else 1, verify)
+        # A search is no search without a check.
+        thorough = verify or optimize == "max"
+        expected = Expected(_copy(module, device), examples, CALLS if thorough else 1, thorough)
         compiled = compilation.compile(_copy(module, device))
-        found, plan, figures = _optimised(
+        found, plan, figures = optimise(
             compiled, methods, expected, device=device, search=optimize == "max", dtype=dtype
         )
     runs = {call.method: Run(call.inputs, call.output) for call in reversed(expected.calls)}
@@ -164,20 +166,6 @@ def _session(
             figures={**figures, "check": check.to_json()},
         )
     return Session(artifact, device, examples)
-
-
-def _optimised(
-    compiled: nn.Module,
-    methods: list[str],
-    expected: Expected,
-    *,
-    device: torch.device,
-    search: bool,
-    dtype: str | None,
-) -> tuple[torch.jit.ScriptModule, Plan, dict[str, Any]]:
-    if dtype is not None:
-        raise NotImplementedError(f"no plan computes in {dtype} yet")
-    return freeze(compiled, methods), Plan(device=device.type), {}
 
 
 def _refuse_own_hooks(module: nn.Module) -> None:

@@ -25,6 +25,12 @@ class Sizes:
         """The sizes of a value, in the order of the runs."""
         return self._by_value.get(value.unique(), [])
 
+    def replace(self, value: Value, by: Value) -> None:
+        """Have the readers of a value read another one, of the same size."""
+        if value.unique() in self._by_value:
+            self._by_value[by.unique()] = self.of(value)
+        value.replaceAllUsesWith(by)
+
 
 def observe(
     module: torch.jit.ScriptModule, method: str, kinds: Iterable[str], runs: list[Inputs]
@@ -50,9 +56,8 @@ def observe(
     observed.appendNode(gathered)
     observed.registerOutput(gathered.output())
     found: dict[int, list[Size]] = {}
-    schema = module._c._get_method(method).schema
     for inputs in runs:
-        arguments = _arguments(schema, inputs.clone())
+        arguments = arguments_of(module, method, inputs.clone())
         with torch.inference_mode():
             result = results_of(observed, copy.deepcopy(module), arguments)
         for unique, size in zip(wanted, result, strict=True):
@@ -73,9 +78,10 @@ def _size_after(graph: Graph, node: Node, value: Value) -> Value:
     return size.output()
 
 
-def _arguments(schema: Any, inputs: Inputs) -> list[Any]:
-    """The arguments of a call in the order of the schema, with its defaults."""
-    expected = schema.arguments[1:]  # the first is self
+def arguments_of(module: torch.jit.ScriptModule, method: str, inputs: Inputs) -> list[Any]:
+    """The arguments of a call in the order of the method's schema, with its defaults."""
+    cpp: Any = module._c
+    expected = cpp._get_method(method).schema.arguments[1:]  # the first is self
     given = list(inputs.positional)
     for argument in expected[len(given) :]:
         given.append(inputs.named.get(argument.name, argument.default_value))

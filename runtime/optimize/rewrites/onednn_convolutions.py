@@ -63,7 +63,7 @@ def _replace(
         unary = activation.name if activation is not NO_ACTIVATION else None
         inputs = [x, other, given[0], given[1], *where, "add", 1.0, unary, scalars, None]
     result = insert(graph, last, _CONVOLUTION, inputs)
-    last.output().replaceAllUsesWith(result)
+    sizes.replace(last.output(), result)
     size = list(observed[0]) if observed else None
     packed.put(
         graph,

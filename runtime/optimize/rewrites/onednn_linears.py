@@ -46,7 +46,7 @@ def _replace(
     scalars = insert(graph, last, "prim::ListConstruct", list(activation.scalars), OPTIONAL_NUMBERS)
     inputs = [x, given[0], given[1], activation.name, scalars, activation.algorithm]
     result = insert(graph, last, "mkldnn::_linear_pointwise", inputs)
-    last.output().replaceAllUsesWith(result)
+    sizes.replace(last.output(), result)
     packed.put(
         graph,
         result.node(),
