@@ -172,6 +172,7 @@ class Stateful(nn.Module):
         self.rebinds = how == "rebinds"
         self.counts = how == "counts"
         self.appends = how == "appends"
+        self.toggles = how == "toggles"
 
     def forward(self, x: Tensor) -> Tensor:
         if self.in_place:
@@ -182,6 +183,8 @@ class Stateful(nn.Module):
             self.times += 1
         if self.appends:
             self.history.append(x[0])
+        if self.toggles:
+            self.scale = -self.scale
         total = torch.stack(self.history).sum(0)
         return x * self.scale + self.seen + self.times + total
 
@@ -209,10 +212,10 @@ class TestState:
         assert torch.equal(frozen.seen, eager.seen)
         assert cache.statistics()["replays"] == 5
 
-    @pytest.mark.parametrize("how", ["rebinds", "counts", "appends"])
+    @pytest.mark.parametrize("how", ["rebinds", "counts", "appends", "toggles"])
     def test_that_is_assigned_to_is_not_captured(self, how: str):
         eager, _, cache = stateful(how)
-        for start in range(8):
+        for start in range(12):  # what toggles comes to the same state again
             assert torch.equal(call(cache, rows(2, start)), eager(rows(2, start)))
         assert cache.statistics()["captures"] == 0
 
