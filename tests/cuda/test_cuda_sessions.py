@@ -71,11 +71,23 @@ class TestCompile(CudaTestCase):
                 torch.backends.cuda.matmul.allow_tf32 = matmul
                 torch.backends.cudnn.allow_tf32 = cudnn
                 # Eager convolutions in TF32, torch's default, are no reason to refuse the session.
-                session = jit_runtime.compile(twin, images(), optimize="max")
+                session = jit_runtime.compile(twin, images(), optimize="inference")
                 called(session, images().cuda())
                 self.assertEqual(torch.backends.cuda.matmul.allow_tf32, matmul)
                 self.assertEqual(torch.backends.cudnn.allow_tf32, cudnn)
-                self.assertFalse(torch.backends.cudnn.benchmark)
+
+    def test_a_search_leaves_them_too(self):
+        _, twin = pair("residual.py", "ResidualNet", width=8, depth=1)
+        session = jit_runtime.compile(twin, images(), optimize="max")
+        called(session, images().cuda())
+        self.assertFalse(torch.backends.cudnn.benchmark or torch.backends.cudnn.allow_tf32)
+
+    def test_tf32_when_asked(self):
+        eager, twin = pair("residual.py", "ResidualNet", width=16, depth=2)
+        session = jit_runtime.compile(twin, images(4), optimize="max", dtype="tf32")
+        self.assertTrue(session.plan.tf32)
+        x = images(4)
+        self.assert_same(called(session, x.cuda()), called(eager, x), 1e-2)
 
     def test_half_precision_when_asked(self):
         eager, twin = pair("residual.py", "ResidualNet", width=16, depth=2)
