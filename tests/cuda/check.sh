@@ -1,19 +1,27 @@
 #!/usr/bin/env bash
 # Runs the tests marked `cuda`, and the benchmark, on a machine that has a CUDA device and torch.
 #
-#     tests/cuda/check.sh [TWINS [BENCHMARK OPTIONS...]]
+#     tests/cuda/check.sh [TWINS [OPTION...]]
 #
-# Nothing is installed, and the tool is not needed: the runtime runs from this tree, and the twins of
-# the tests are those of tests/golden. TWINS is what `tests/benchmarks/inference_speed.py` needs, a
-# folder that it made on a machine that has the tool; without it only the tests run. PYTHON chooses
-# the interpreter. The tests are run by pytest where there is one, else by unittest.
+# Nothing is installed, and jit-transpile is not needed: the runtime runs from this tree, and the
+# twins of the tests are those of tests/golden. Without TWINS only the tests run. TWINS is a folder
+# that tests/benchmarks/inference_speed.py --twins has filled, on a machine that has jit-transpile,
+# from the versions of torchvision and timm that this machine has. Options are the benchmark's; by
+# default it measures so few models that all is done in eight minutes.
 #
-# Exit status: 0 all is well, 1 something failed, 2 no torch, 3 no CUDA device.
+# PYTHON chooses the interpreter. Its pytest runs the tests; where it has none, its unittest.
+# Exit status: 0 all is well, 1 something failed, 2 no torch or no TWINS, 3 no CUDA device.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 python=${PYTHON:-python3}
-twins=${1:+$(cd "$1" && pwd)}
+twins=${1:+$(realpath "$1")}
+shift $(($# > 0))
+if [ -n "$twins" ] && [ ! -d "$twins" ]; then
+    echo "check.sh: there is no folder $twins: TWINS is what inference_speed.py --twins has filled"
+    exit 2
+fi
+[ $# -gt 0 ] || set -- --seconds 1 --models resnet50 mobilenet_v3_small convnext_tiny vit_b_16
 cd "$root"
 
 modules=$(mktemp -d)
@@ -48,6 +56,6 @@ else
     "$python" -m unittest discover -v -s tests/cuda || status=1
 fi
 if [ -n "$twins" ]; then
-    "$python" tests/benchmarks/inference_speed.py --device cuda --twins "$twins" "${@:2}" || status=1
+    "$python" tests/benchmarks/inference_speed.py --device cuda --twins "$twins" "$@" || status=1
 fi
 exit $status
