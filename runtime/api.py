@@ -7,6 +7,7 @@ import dataclasses
 import itertools
 import os
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeVar, overload
 
@@ -21,10 +22,12 @@ from .errors import CompilationError, VerificationError
 from .examples import Inputs, inputs_by_method
 from .freezing import exported_methods
 from .optimize import optimise
+from .plan import Plan
 from .session import Session
 from .signature import Run, signature_of
 from .sources import source_hashes
-from .verification import CALLS, TOLERANCES, Expected, Verification, tolerances_of
+from .switches import applied
+from .verification import TOLERANCES, Expected, Verification, calls_on, tolerances_of
 
 M = TypeVar("M", bound=nn.Module)
 Device = str | torch.device
@@ -114,8 +117,10 @@ def _verify_copies(module: nn.Module, examples: dict[str, Inputs]) -> bool:
     Returns whether they draw random numbers, so that little could be compared.
     """
     eager, compiled = copy.deepcopy(module), compilation.compile(copy.deepcopy(module))
-    expected = Expected(eager, examples)
-    _expect(expected.compare(compiled), module)
+    with _exact(_place(module)):
+        expected = Expected(eager, examples)
+        found = expected.compare(compiled)
+    _expect(found, module)
     if not expected.is_random:
         before, after = (flatten(dict(m.state_dict()), "state_dict") for m in (eager, compiled))
         problem = difference(before, after, TOLERANCES)
@@ -143,7 +148,9 @@ def _session(
     with torch.no_grad():
         # A search is no search without a check.
         thorough = verify or optimize == "max"
-        expected = Expected(_copy(module, device), examples, CALLS if thorough else 1, thorough)
+        with _exact(device):
+            calls = calls_on(device) if thorough else 1
+            expected = Expected(_copy(module, device), examples, calls, thorough)
         compiled = compilation.compile(_copy(module, device))
         found, plan, figures = optimise(
             compiled, methods, expected, device=device, search=optimize == "max", dtype=dtype
@@ -179,6 +186,11 @@ def _refuse_own_hooks(module: nn.Module) -> None:
 
 def _copy(module: M, device: torch.device) -> M:
     return copy.deepcopy(module).eval().to(device)
+
+
+def _exact(device: torch.device) -> AbstractContextManager[None]:
+    """Within, CUDA computes in full precision: what a session is compared with."""
+    return applied(Plan(device=device.type)) if device.type == "cuda" else nullcontext()
 
 
 def _expect(found: Verification, module: nn.Module) -> None:
@@ -241,7 +253,7 @@ def verify(
     example: object,
     *,
     tolerance: float | None = None,
-    calls: int = CALLS,
+    calls: int | None = None,
 ) -> Verification:
     """Compare a session, a module or a file with an eager module, in evaluation mode.
 
@@ -255,7 +267,8 @@ def verify(
         example: inputs, as `compile` takes them.
         tolerance: how far results may be apart, relative to the largest magnitude in the eager
             tensor; by default 1e-4 for float32, and what the subject's plan allows for.
-        calls: how often each method is called.
+        calls: how often each method is called; by default as often as torch's executor, and a plan
+            with CUDA graphs, need to settle.
 
     Raises ArtifactError, and what the reference raises.
     """
@@ -269,6 +282,7 @@ def verify(
         tolerances = dict.fromkeys(TOLERANCES, tolerance)
     examples = {m: inputs.to(device) for m, inputs in inputs_by_method(example).items()}
     with torch.no_grad():
-        expected = Expected(_copy(reference, device), examples, calls)
+        with _exact(device):
+            expected = Expected(_copy(reference, device), examples, calls or calls_on(device))
         trial = subject.copy() if isinstance(subject, Session) else _copy(subject, device)
         return expected.compare(trial, tolerances)

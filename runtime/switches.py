@@ -2,7 +2,7 @@
 
 Process-wide ones:
 
-    TF32            lower precision in CUDA's matrix products and convolutions
+    TF32            lower precision in CUDA's matrix products, and in its convolutions
     cuDNN benchmark whether cuDNN times its algorithms for each new size
     oneDNN Graph    whether a graph that is optimised now is fused by oneDNN Graph
 
@@ -39,31 +39,30 @@ class Switch:
     set: Callable[[Any], None]
 
 
-def _set_tf32(on: bool) -> None:
-    torch.backends.cuda.matmul.allow_tf32 = on
-    torch.backends.cudnn.allow_tf32 = on
+def _tf32(plan: Plan) -> bool | None:
+    return plan.tf32 if plan.device == "cuda" else None
 
 
-def _tf32() -> bool:
-    return bool(torch.backends.cuda.matmul.allow_tf32 or torch.backends.cudnn.allow_tf32)
-
-
-def _set_benchmark(on: bool) -> None:
-    torch.backends.cudnn.benchmark = on
+def _of_backend(
+    name: str, wanted: Callable[[Plan], Any], backend: object, attribute: str
+) -> Switch:
+    """A switch that is an attribute of a module below `torch.backends`."""
+    return Switch(
+        name,
+        wanted,
+        lambda: getattr(backend, attribute),
+        lambda on: setattr(backend, attribute, on),
+    )
 
 
 SWITCHES = (
-    Switch(
-        "TF32",
-        lambda plan: plan.tf32 if plan.device == "cuda" else None,
-        _tf32,
-        _set_tf32,
-    ),
-    Switch(
+    _of_backend("TF32 in matrix products", _tf32, torch.backends.cuda.matmul, "allow_tf32"),
+    _of_backend("TF32 in convolutions", _tf32, torch.backends.cudnn, "allow_tf32"),
+    _of_backend(
         "cuDNN benchmark",
         lambda plan: True if plan.cudnn_benchmark else None,
-        lambda: torch.backends.cudnn.benchmark,
-        _set_benchmark,
+        torch.backends.cudnn,
+        "benchmark",
     ),
     Switch(
         "oneDNN Graph",

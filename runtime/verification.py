@@ -22,6 +22,14 @@ TOLERANCES = {"float64": 1e-8, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-
 CALLS = 3
 """The profiling executor runs other code in its first, second and third call."""
 
+_CALLS_WITH_GRAPHS = CALLS + 3
+"""The call after those is captured into a CUDA graph, which the others replay."""
+
+
+def calls_on(device: torch.device) -> int:
+    """How often a method is called until its code has settled."""
+    return _CALLS_WITH_GRAPHS if device.type == "cuda" else CALLS
+
 
 def tolerances_of(plan: Plan) -> dict[str, float]:
     """What a plan's results are held to: of its own precision, where it computes in a lower one."""
