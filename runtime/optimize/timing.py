@@ -18,7 +18,7 @@ _FEWEST, _MOST = 5, 100
 
 def interleaved(
     contenders: Mapping[K, Callable[[], object]],
-    budget: float = 1.0,
+    budget: float = 0.5,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[K, float]:
     """The lower quartile of each contender's calls, in seconds.
