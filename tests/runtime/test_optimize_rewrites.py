@@ -214,6 +214,17 @@ def test_a_linear_layer_takes_the_activation(activation: nn.Module) -> None:
     assert found == ["mkldnn::_linear_pointwise"]
 
 
+@needs_onednn
+def test_nan_passes_a_fused_activation_but_for_relu() -> None:
+    # The documentation of `compile` says so. Should oneDNN change, it can be taken out.
+    x = torch.full_like(IMAGE, float("nan"))
+    for activation, passes in ((nn.SiLU(), True), (nn.Hardswish(), True), (nn.ReLU(), False)):
+        module = nn.Sequential(nn.Conv2d(4, 4, 1), activation)
+        frozen, _ = rewritten(module, (ONEDNN_CONVOLUTIONS,), IMAGE)
+        with torch.no_grad():
+            assert bool(frozen(x).isnan().all()) == passes
+
+
 class Residual(nn.Module):
     def __init__(self) -> None:
         super().__init__()
