@@ -11,9 +11,6 @@ from __future__ import annotations
 import io
 import os
 import platform
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,6 +19,7 @@ import torch
 
 from .container import open_file, read_seal, seal
 from .errors import ArtifactError, DamagedArtifactError, NewerArtifactError
+from .files import replacing
 from .plan import Plan, PlanError
 from .serialization import load_module, save
 from .signature import Signature, signature_of
@@ -63,7 +61,7 @@ def save_artifact(artifact: Artifact, file: str | os.PathLike[str] | BinaryIO) -
     }
     extra = {PLAN: _lines(artifact.plan)}
     if isinstance(file, (str, os.PathLike)):
-        with replacing(Path(file)) as path:
+        with replacing(file) as path:
             save(artifact.module, path, _extra_files=extra)
             with path.open("r+b") as written:
                 seal(written, SEAL, data)
@@ -84,13 +82,30 @@ def read_artifact(
     unpickled or compiled before its checksum holds. Raises ArtifactError.
     """
     if isinstance(file, (str, os.PathLike)):
-        shown = os.fspath(file)
         with open_file(file) as opened:
-            data = read_seal(opened, SEAL, FORMAT, shown)
-    else:
-        shown = "the file"
-        data = read_seal(file, SEAL, FORMAT, shown)
-        file.seek(0)
+            found = _read(file, opened, device, os.fspath(file))
+            # torch opens the path again, and cannot be given the open file without a copy of it.
+            if _stands_at(file, opened):
+                return found
+        return read_artifact(file, device)  # someone has replaced it meanwhile
+    return _read(file, file, device, "the file")
+
+
+def _stands_at(path: str | os.PathLike[str], opened: BinaryIO) -> bool:
+    try:
+        return os.path.samestat(os.fstat(opened.fileno()), Path(path).stat())
+    except OSError:  # it is gone
+        return False
+
+
+def _read(
+    file: str | os.PathLike[str] | BinaryIO,
+    opened: BinaryIO,
+    device: str | torch.device,
+    shown: str,
+) -> tuple[Artifact, torch.device]:
+    data = read_seal(opened, SEAL, FORMAT, shown)
+    opened.seek(0)
     if data is None:
         on = torch.device("cpu" if device == "auto" else device)
         return _plain(file, on, shown), on
@@ -135,18 +150,6 @@ def _on(plan: Plan, device: torch.device, shown: str) -> Plan:
         return plan.on(device.type)
     except PlanError as error:
         raise ArtifactError(f"{shown}: {error}") from error
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A path of the same name to write to, which then takes the place of the other."""
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path}: there is no folder {path.parent}")
-    # In a folder beside it: torch names things in the file by the file's name.
-    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
-        file = Path(folder, path.name)
-        yield file
-        file.replace(path)
 
 
 def _lines(plan: Plan) -> str:

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from .compilation import compile
+from .files import replacing
 from .python_calls import exportable
 from .torch_internals import without_deprecation_warnings
 
@@ -16,17 +17,26 @@ from .torch_internals import without_deprecation_warnings
 def save(module: Any, file: str | os.PathLike[str] | IO[bytes], **kwargs: Any) -> None:
     """Compile a module if it is not, and write it to a path or a binary file.
 
+    What stands at a path is replaced in one step, or stays as it was.
     Raises SaveError when compiled code reaches a method under `@ignore`, with its name and the
     places of the calls. Takes `_extra_files`. Source: `torch.jit.save`, without its warnings.
     """
     compiled = compile(module)
+    if isinstance(file, (str, os.PathLike)):
+        with replacing(file) as path:
+            _write(compiled, str(path), kwargs)
+    else:
+        _write(compiled, file, kwargs)
+
+
+def _write(compiled: Any, file: str | IO[bytes], kwargs: dict[str, Any]) -> None:
     if isinstance(compiled, torch.jit.ScriptFunction):
         with without_deprecation_warnings():
             torch.jit.save(compiled, file, **kwargs)
         return
     with exportable(compiled._c):
-        if isinstance(file, (str, os.PathLike)):
-            compiled._c.save(os.fspath(file), **kwargs)
+        if isinstance(file, str):
+            compiled._c.save(file, **kwargs)
         else:
             file.write(compiled._c.save_to_buffer(**kwargs))
 

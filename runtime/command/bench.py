@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from ..files import replacing
 from .arguments import CONTENDERS
 from .artifacts import load
 from .contender import Contender, serve
@@ -32,7 +33,8 @@ def main(options: Namespace) -> int:
     print(table(measured, about), end="")
     if options.json is not None:
         text = json.dumps(as_json(measured, about, options.artifact), indent=1)
-        Path(options.json).write_text(f"{text}\n", encoding="utf-8")
+        with replacing(options.json) as file:
+            file.write_text(f"{text}\n", encoding="utf-8")
     if options.plot is not None:
         from .plot import draw
 

@@ -39,7 +39,7 @@ def status_of(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
-        return _say(f"{error.filename or options.command}: {error.strerror or error}", 1)
+        return _say(_of_file(error, options.command), 1)
 
 
 def _find_the_users_code(folders: Sequence[str]) -> None:
@@ -57,3 +57,10 @@ def _prepare_torch() -> None:
 def _say(message: str, status: int) -> int:
     print(f"jit-runtime: {message}", file=sys.stderr)
     return status
+
+
+def _of_file(error: OSError, command: str) -> str:
+    """What an error of the system says; one of ours names the file itself."""
+    if error.strerror is None:
+        return str(error) or f"{command}: {type(error).__name__}"
+    return f"{error.filename or command}: {error.strerror}"

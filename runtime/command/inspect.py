@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ..files import replacing
 from ..plan import Plan
 from ..serialization import code
 from ..session import Session
@@ -51,7 +52,8 @@ def _write_triton(session: Session, plan: Plan, options: Namespace) -> None:
         text = config(session.signature, plan, name, options.max_batch_size)
     except TritonError as error:
         raise Problem(f"{options.artifact}: {error}") from error
-    Path(options.triton).write_text(text, encoding="utf-8")
+    with replacing(options.triton) as file:
+        file.write_text(text, encoding="utf-8")
 
 
 def _described(session: Session, plan: Plan, path: str) -> dict[str, Any]:

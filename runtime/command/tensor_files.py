@@ -8,12 +8,15 @@ import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
 from torch import Tensor
 
+from ..files import replacing
 from .problems import Problem, WrongUsage, lines_of
+
+_CONTIGUOUS = torch.contiguous_format
 
 SUFFIXES = (".npy", ".npz", ".safetensors", ".pt")
 
@@ -63,7 +66,7 @@ def _read_numpy(path: str) -> Any:
 
 def _tensor(path: str, array: Any) -> Tensor:
     try:
-        return torch.from_numpy(array.copy())
+        return torch.from_numpy(array.astype(array.dtype.newbyteorder("=")))  # a copy
     except TypeError as error:
         raise Problem(f"{path}: torch has no dtype for NumPy's {array.dtype}") from error
 
@@ -77,6 +80,8 @@ def _read_pt(path: str) -> Any:
                 f"{path}: holds objects that only code can read; save tensors, and lists, tuples "
                 "and dicts of them, with torch.save"
             ) from error
+        if "TorchScript archives" in str(error):
+            raise Problem(f"{path}: holds code, an artifact or a TorchScript module") from error
         raise _unreadable(path, error) from error
 
 
@@ -97,21 +102,38 @@ def write(path: str, value: Any) -> None:
     """
     suffix = suffix_of(path)
     if suffix == ".pt":
-        torch.save(_on_cpu(value), path)
+        with replacing(path) as file:
+            torch.save(_on_cpu(value), file)
         return
     if suffix == ".npy" and not isinstance(value, Tensor):
         raise Problem(f"{path}: has a place for one tensor, not for {_kind(value)}; use .npz")
-    tensors = dict(_named(path, value, ""))
+    tensors: dict[str, Tensor] = {}
+    for name, tensor in _named(path, value, ""):
+        if name in tensors:
+            raise Problem(f"{path}: two results would have the name {name}; use .pt")
+        tensors[name] = tensor
     if suffix == ".safetensors":
         library = _library("safetensors.torch", "safetensors", path)
-        library.save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path)
+        # Copies: the format refuses tensors that share memory.
+        tensors = {name: t.clone(memory_format=_CONTIGUOUS) for name, t in tensors.items()}
+        with replacing(path) as file:
+            library.save_file(tensors, file)
         return
     numpy = _library("numpy", "numpy", path)
     arrays = {name: _array(path, tensor) for name, tensor in tensors.items()}
-    if suffix == ".npz":
-        numpy.savez(path, **arrays)
-    else:
-        numpy.save(path, *arrays.values(), allow_pickle=False)
+    with replacing(path) as file, file.open("wb") as opened:
+        if suffix == ".npz":
+            _write_npz(numpy, opened, arrays)
+        else:
+            numpy.save(opened, *arrays.values(), allow_pickle=False)
+
+
+def _write_npz(numpy: Any, opened: BinaryIO, arrays: dict[str, Any]) -> None:
+    """As `numpy.savez`, which has no place for an array whose name is `file`."""
+    with zipfile.ZipFile(opened, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as record:
+                numpy.lib.format.write_array(record, array, allow_pickle=False)
 
 
 def _named(path: str, value: Any, name: str) -> Iterator[tuple[str, Tensor]]:

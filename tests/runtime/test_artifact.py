@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import jit_runtime
 import pytest
@@ -110,6 +111,36 @@ class TestSaveAndLoad:
             save_artifact(broken, tmp_path / "net.pt")
         assert [p.name for p in tmp_path.iterdir()] == ["net.pt"]
         assert (tmp_path / "net.pt").read_bytes() == b"before"
+
+    def test_what_is_saved_is_whole_or_as_it_was(self, tmp_path: Path):
+        path = tmp_path / "net.pt"
+        path.write_bytes(b"before")
+        with pytest.raises(TypeError):  # of torch, in the midst of saving
+            jit_runtime.save(net(), path, _extra_files={"a": 1})
+        assert path.read_bytes() == b"before" and list(tmp_path.iterdir()) == [path]
+        link = tmp_path / "link.pt"
+        link.symlink_to("net.pt")
+        jit_runtime.save(net(), link)
+        assert link.is_symlink() and jit_runtime.load(path).signature.methods
+        with pytest.raises(OSError, match=r"null: is no ordinary file"):
+            jit_runtime.save(net(), os.devnull)
+        with pytest.raises(IsADirectoryError, match="is a folder"):
+            jit_runtime.save(net(), tmp_path)
+
+    def test_a_file_that_is_replaced_while_it_is_read_is_read_again(
+        self, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ):
+        path = tmp_path / "net.pt"
+        session.save(path)
+        threads = replace(session.artifact, plan=Plan(threads=1))
+
+        def load_module(*args: Any, **kwargs: Any) -> torch.jit.ScriptModule:
+            monkeypatch.undo()
+            save_artifact(threads, path)
+            return jit_runtime.load_module(*args, **kwargs)
+
+        monkeypatch.setattr("jit_runtime.artifact.load_module", load_module)
+        assert jit_runtime.load(path).plan == threads.plan
 
     def test_a_folder_must_be_there(self, session: Session, tmp_path: Path):
         with pytest.raises(FileNotFoundError, match=r"net\.pt: there is no folder"):

@@ -109,6 +109,30 @@ def test_containers_give_names(tmp_path: Path) -> None:
     assert found["output_1.scores_1"] == 2.5
 
 
+def test_results_that_share_memory_or_have_awkward_names(tmp_path: Path) -> None:
+    for suffix in (".npz", ".safetensors", ".NPZ"):
+        path = str(tmp_path / f"file{suffix}")
+        tensor_files.write(path, {"file": X, "a": X, "b": X.t()})
+        found = tensor_files.read(path)
+        assert list(found) == ["file", "a", "b"] or suffix == ".safetensors"
+        assert torch.equal(found["file"], X) and torch.equal(found["b"], X.t())
+
+
+def test_two_results_of_one_name_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "file.npz"
+    path.write_text("as it was")
+    with pytest.raises(Problem, match=r"two results would have the name a\.b; use \.pt"):
+        tensor_files.write(str(path), {"a": {"b": X}, "a.b": X})
+    assert path.read_text() == "as it was"
+
+
+def test_arrays_of_another_byte_order(tmp_path: Path) -> None:
+    import numpy
+
+    numpy.save(tmp_path / "file.npy", X.numpy().astype(">f4"))
+    assert torch.equal(tensor_files.read(str(tmp_path / "file.npy")), X)
+
+
 def test_bfloat16(tmp_path: Path) -> None:
     value = X.bfloat16()
     with pytest.raises(Problem, match=r"NumPy has no bfloat16; use .safetensors or .pt"):
