@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import itertools
 import os
@@ -21,12 +20,14 @@ from .compiled_state import is_compiled
 from .errors import CompilationError, VerificationError
 from .examples import Inputs, inputs_by_method
 from .freezing import exported_methods
+from .module_copies import copy_of
 from .optimize import optimise
 from .plan import Plan
 from .session import Session
 from .signature import Run, signature_of
 from .sources import source_hashes
 from .switches import applied
+from .torch_internals import is_exported
 from .verification import TOLERANCES, Expected, Verification, calls_on, tolerances_of
 
 M = TypeVar("M", bound=nn.Module)
@@ -102,12 +103,12 @@ def compile(
 
 def _compile_in_place(module: M, examples: dict[str, Inputs], device: Device) -> M:
     if device != "auto":
-        module.to(device)
+        _moved(module, device)
         examples = {method: inputs.to(device) for method, inputs in examples.items()}
     if examples and isinstance(module, nn.Module) and not is_compiled(module):
         is_random = _verify_copies(module, examples)
         if is_random and module.training:  # without dropout, more can be compared
-            _verify_copies(copy.deepcopy(module).eval(), examples)
+            _verify_copies(copy_of(module).eval(), examples)
     return compilation.compile(module)
 
 
@@ -116,7 +117,7 @@ def _verify_copies(module: nn.Module, examples: dict[str, Inputs]) -> bool:
 
     Returns whether they draw random numbers, so that little could be compared.
     """
-    eager, compiled = copy.deepcopy(module), compilation.compile(copy.deepcopy(module))
+    eager, compiled = copy_of(module), compilation.compile(copy_of(module))
     with _exact(_place(module)):
         expected = Expected(eager, examples)
         found = expected.compare(compiled)
@@ -185,7 +186,13 @@ def _refuse_own_hooks(module: nn.Module) -> None:
 
 
 def _copy(module: M, device: torch.device) -> M:
-    return copy.deepcopy(module).eval().to(device)
+    return _moved(copy_of(module).eval(), device)
+
+
+def _moved(module: M, device: Device) -> M:
+    """`module.to(device)`, also where a class overrides it; one that is exported is another."""
+    is_method = is_exported(getattr(type(module), "to", None))
+    return nn.Module.to(module, device) if is_method else module.to(device)
 
 
 def _exact(device: torch.device) -> AbstractContextManager[None]:
@@ -270,17 +277,28 @@ def verify(
         calls: how often each method is called; by default as often as torch's executor, and a plan
             with CUDA graphs, need to settle.
 
-    Raises ArtifactError, and what the reference raises.
+    Raises ArtifactError, ValueError without an example, and what the reference raises.
     """
+    examples = inputs_by_method(example)
+    if not examples:
+        raise ValueError("nothing is compared without an example: verify(subject, reference, x)")
+    if calls is not None and calls < 1:
+        raise ValueError(f"calls is at least 1, not {calls}")
+    if not isinstance(reference, nn.Module):
+        raise TypeError(f"the reference is a module, not a {type(reference).__name__}")
     if isinstance(subject, (str, os.PathLike)):
         subject = load(Path(subject))
+    if not isinstance(subject, (Session, nn.Module)):
+        raise TypeError(
+            f"the subject is a session, a module or a path, not a {type(subject).__name__}"
+        )
     device = subject.device if isinstance(subject, Session) else _place(subject)
     tolerances: Mapping[str, float] = TOLERANCES
     if isinstance(subject, Session):
         tolerances = tolerances_of(subject.plan)
     if tolerance is not None:
         tolerances = dict.fromkeys(TOLERANCES, tolerance)
-    examples = {m: inputs.to(device) for m, inputs in inputs_by_method(example).items()}
+    examples = {method: inputs.to(device) for method, inputs in examples.items()}
     with torch.no_grad():
         with _exact(device):
             expected = Expected(_copy(reference, device), examples, calls or calls_on(device))

@@ -21,6 +21,7 @@ from .examples import Inputs, inputs_by_method
 from .plan import Plan, PlanError
 from .signature import Signature
 from .switches import SWITCHES, applied
+from .torch_internals import CppModule
 
 _FEWEST, _MOST = 3, 12
 """Calls of a warm-up: the profiling executor optimises in the second, and sometimes again."""
@@ -174,6 +175,19 @@ class Session:
         made._graphs |= {n: cache for n, cache in self._graphs.items() if not cache.has_state}
         return made
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Session:
+        made = memo[id(self)] = self.copy()
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For `pickle`, as to worker processes. Raises SaveError when compiled code calls Python.
+
+        A pickle executes what it holds, as all pickles do: files are for `save`.
+        """
+        buffer = io.BytesIO()
+        save_artifact(self._artifact, buffer)
+        return _unpickled, (buffer.getvalue(), self.device, self._examples, self.copy_outputs)
+
     def to(self, device: torch.device | str) -> Session:
         """A session on another device; this one stays where it is.
 
@@ -202,8 +216,20 @@ class Session:
         save_artifact(self._artifact, path)
 
 
+def _unpickled(
+    file: bytes, device: torch.device, examples: dict[str, Inputs], copy_outputs: bool
+) -> Session:
+    made = Session(read_artifact(io.BytesIO(file), device)[0], device, examples)
+    made.copy_outputs = copy_outputs
+    return made
+
+
 def _function(module: torch.jit.ScriptModule, name: str) -> Callable[..., Any]:
-    function: Callable[..., Any] = module if name == "forward" else getattr(module, name)
+    if name == "forward":
+        return module
+    # An attribute of the module may be one of torch's own: `to`, `half`, `apply`.
+    cpp: CppModule = module._c
+    function: Callable[..., Any] = cpp._get_method(name)
     return function
 
 

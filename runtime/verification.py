@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -14,7 +13,9 @@ from torch import nn
 from .comparison import Deviation, Flat, difference, flatten, largest_deviation
 from .examples import Inputs
 from .forms import Form, form_of, shown
+from .module_copies import copy_of
 from .plan import Plan
+from .session import Session
 
 TOLERANCES = {"float64": 1e-8, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
 """By dtype, how far results may be apart, relative to the largest magnitude in the eager result."""
@@ -185,7 +186,7 @@ def _forms(values: Flat) -> Flat:
 def _takes(module: nn.Module, method: str, inputs: Inputs) -> bool:
     """Whether a module takes the inputs. A copy of it is asked, for it may keep state."""
     try:
-        run(copy.deepcopy(module), method, inputs)
+        run(copy_of(module), method, inputs)
     except Exception:  # whatever the user's code raises of a size that it was not made for
         return False
     return True
@@ -195,7 +196,11 @@ def run(module: Any, method: str, inputs: Inputs) -> tuple[Any, Flat, bool]:
     """What a call returns; that, with what becomes of the inputs, as a flat list; and whether the
     call drew random numbers.
     """
-    function: Callable[..., Any] = module if method == "forward" else getattr(module, method)
+    function: Callable[..., Any] = module
+    if isinstance(module, Session):  # which has attributes of its own
+        function = module.method(method)
+    elif method != "forward":
+        function = getattr(module, method)
     given = inputs.clone()
     in_use = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
     devices = range(torch.cuda.device_count()) if in_use else ()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import pickle
 import threading
+from collections.abc import Callable
 
 import jit_runtime
 import pytest
@@ -181,6 +183,8 @@ class TestVerification:
         found = jit_runtime.verify(session, other, X, calls=1)
         assert not found.ok and found.worst.path == "output['out']" and found.worst.index[1] == 1
         assert jit_runtime.verify(session, other, X, tolerance=10.0).ok
+        with pytest.raises(ValueError, match="nothing is compared without an example"):
+            jit_runtime.verify(session, other, Examples())
         assert model.training and other.training
         assert jit_runtime.verify(jit_runtime.compile(copy.deepcopy(model)), model, X).ok
 
@@ -191,6 +195,33 @@ class Encoder(ScriptModule):
     @export
     def encode(self, x: Tensor) -> Tensor:
         return x * 2
+
+
+class Names(ScriptModule):
+    """Methods with names that sessions and torch's modules have for themselves."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+    @export
+    def to(self, x: Tensor) -> Tensor:
+        return x + 1
+
+    @export
+    def plan(self, x: Tensor) -> Tensor:
+        return x + 2
+
+    @export
+    def half(self, x: Tensor) -> Tensor:
+        return x + 3
+
+
+def test_methods_with_names_of_the_sessions_own():
+    examples = Examples(forward=X, to=X, plan=X, half=X)
+    session = jit_runtime.compile(Names(), examples, optimize="inference")
+    for number, name in enumerate(("to", "plan", "half"), start=1):
+        assert torch.equal(session.method(name)(X), X + number)
+    assert session.to("cpu") is session and session.plan == Plan()
 
 
 class TestSession:
@@ -270,8 +301,12 @@ class TestSession:
         with pytest.raises(ArtifactError, match="a plan's device cannot be 'meta'"):
             session.to("meta")
 
-    def test_copies_have_state_of_their_own(self):
+    @pytest.mark.parametrize(
+        "copied", [Session.copy, copy.deepcopy, lambda session: pickle.loads(pickle.dumps(session))]
+    )
+    def test_copies_have_state_of_their_own(self, copied: Callable[[Session], Session]):
         session = jit_runtime.compile(Counts(), torch.zeros(1), optimize="inference")
-        other = session.copy()
+        other = copied(session)
         assert [other(torch.zeros(1)).item() for _ in range(2)] == [1, 4]
         assert session(torch.zeros(1)).item() == 1
+        assert copied(other)(torch.zeros(1)).item() == 9

@@ -34,6 +34,16 @@ def compared(eager: Callable[..., object], compiled: Callable[..., object]) -> V
     return Expected(Does(eager), {"forward": Inputs((X,))}).compare(Does(compiled))
 
 
+def test_state_that_autograd_has_computed_does_not_keep_other_batches_from_being_tried():
+    class Remembers(nn.Linear):
+        def forward(self, x: Tensor) -> Tensor:
+            self.last = super().forward(x)
+            return self.last.detach()
+
+    expected = Expected(Remembers(3, 3), {"forward": Inputs((X,))})
+    assert expected.batch_sizes == {"forward": [2, 3]}
+
+
 def test_equal():
     found = compared(lambda x, n: {"a": (x * 3,)}, lambda x, n: {"a": (x * 3 * (1 + 1e-6),)})
     assert found.ok and found.problem is None
