@@ -110,7 +110,7 @@ class Compilation:
 
     def _compile(self, module: nn.Module) -> Built:
         check_initialized(module)
-        _refuse_backward_hooks(module)
+        _refuse_hooks(module)
         annotations = class_annotations(type(module))
         children = {
             name: None
@@ -325,7 +325,14 @@ def _reaches_uncompiled(error: Exception) -> bool:
     return any(name in str(error) for name in reached)
 
 
-def _refuse_backward_hooks(module: nn.Module) -> None:
+def _refuse_hooks(module: nn.Module) -> None:
+    for hook in (*module._forward_pre_hooks.values(), *module._forward_hooks.values()):
+        if not hasattr(hook, "__name__"):  # an object, as of weight normalisation and pruning
+            raise CompilationError(
+                f"{type(module).__name__} has a forward hook, {type(hook).__name__}, which "
+                "TorchScript cannot compile: make what it computes permanent, for example with "
+                "torch.nn.utils.remove_weight_norm or torch.nn.utils.prune.remove"
+            )
     if module._backward_hooks or module._backward_pre_hooks:
         raise CompilationError(
             f"{type(module).__name__} has backward hooks, which compiled code would not run: "

@@ -11,6 +11,7 @@ import pytest
 import torch
 from jit_runtime import CompilationError, ScriptModule, export, ignore
 from torch import Tensor, nn
+from torch.nn.utils import prune
 
 X = torch.randn(3, 4)
 HERE = rf"{__file__}:\d+: "
@@ -150,6 +151,18 @@ def test_backward_hooks_of_a_module():
     linear[0].register_full_backward_hook(lambda module, before, after: None)
     with pytest.raises(CompilationError, match="Linear has backward hooks"):
         jit_runtime.compile(linear)
+
+
+def test_forward_hooks_that_are_objects():
+    model = nn.Sequential(nn.Linear(4, 4))
+    prune.l1_unstructured(model[0], "weight", 0.5)
+    x = torch.randn(2, 4)
+    with pytest.raises(
+        CompilationError, match=r"Linear has a forward hook, L1Unstr.*prune\.remove"
+    ):
+        jit_runtime.compile(model, x, optimize="inference")
+    prune.remove(model[0], "weight")
+    assert torch.equal(jit_runtime.compile(model, x, optimize="inference")(x), model(x))
 
 
 class Debugged(ScriptModule):
