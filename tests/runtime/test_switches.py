@@ -115,7 +115,7 @@ def test_waiting_for_oneself_is_refused() -> None:
     with (
         applied(TF32),
         pytest.raises(
-            SwitchConflictError, match="wants TF32 in .* off, and runs within a call of one"
+            SwitchConflictError, match=r"wants TF32 in .* off, and runs within a call of one"
         ),
         applied(EXACT),
     ):
