@@ -79,8 +79,13 @@ def add_submodule(module: torch.jit.ScriptModule, name: str, child: Any) -> Any:
     return child_type
 
 
-def holder(buffers: Mapping[str, Tensor], methods: list[str]) -> Any:
-    """A script module of a type of its own, with buffers, and methods from their source."""
+def holder(
+    buffers: Mapping[str, Tensor], methods: list[str], functions: Mapping[str, Callable[..., Any]]
+) -> Any:
+    """A script module of a type of its own, with buffers, and methods from their source.
+
+    The methods may call the functions, which are compiled for that.
+    """
     held = nn.Module()
     for name, buffer in buffers.items():
         held.register_buffer(name, buffer)
@@ -88,7 +93,7 @@ def holder(buffers: Mapping[str, Tensor], methods: list[str]) -> Any:
         # With a type of its own: modules with equal buffers would share one, and its methods.
         scripted = _create_script_module(held, lambda _: [], share_types=False)
         for source in methods:
-            scripted.define(source)
+            scripted._c._define(scripted._concrete_type, source, functions.get)
     return scripted
 
 

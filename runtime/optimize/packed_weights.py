@@ -7,6 +7,7 @@ whose `__getstate__` writes them as ordinary tensors and whose `__setstate__` re
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,28 +27,44 @@ class _Use:
     name: str
 
 
+@dataclass(frozen=True)
+class Packing:
+    """How a weight is packed: by a function that TorchScript compiles, and its other arguments."""
+
+    pack: Callable[..., Tensor]
+    """Takes the weight first; it becomes a part of the file."""
+    arguments: tuple[Any, ...] = ()
+
+    def __str__(self) -> str:
+        """The call, for a weight of that name."""
+        return f"{self.pack.__name__}({', '.join(['weight', *map(repr, self.arguments)])})"
+
+    def __call__(self, weight: Tensor) -> Tensor:
+        """The packed weight."""
+        return self.pack(weight, *self.arguments)
+
+
 class PackedWeights:
     """The packed weights of one frozen module."""
 
     def __init__(self) -> None:
         self._tensors: dict[str, Tensor] = {}
-        self._packers: dict[str, str] = {}
+        self._packings: dict[str, Packing] = {}
         self._names: dict[tuple[Any, ...], str] = {}
         self._uses: list[_Use] = []
 
     def __len__(self) -> int:
         return len(self._tensors)
 
-    def put(self, graph: Graph, node: Node, position: int, weight: Tensor, pack: str) -> None:
-        """Have a node read a packed weight as the input at a position.
-
-        `pack` is the TorchScript expression that packs the tensor `weight`.
-        """
-        key = (weight.data_ptr(), weight.shape, weight.stride(), pack)
+    def put(
+        self, graph: Graph, node: Node, position: int, weight: Tensor, packing: Packing
+    ) -> None:
+        """Have a node read a packed weight as the input at a position."""
+        key = (weight.data_ptr(), weight.shape, weight.stride(), str(packing))
         name = self._names.setdefault(key, f"weight_{len(self._names)}")
         if name not in self._tensors:
-            self._packers[name] = pack
-            self._tensors[name] = eval(pack, {"torch": torch, "weight": weight.detach()})
+            self._packings[name] = packing
+            self._tensors[name] = packing(weight.detach())
         self._uses.append(_Use(graph, node, position, name))
 
     def attach(self, module: torch.jit.ScriptModule) -> None:
@@ -57,7 +74,9 @@ class PackedWeights:
         attribute = _NAME
         while has_attribute(module, attribute):
             attribute += "_"
-        type = add_submodule(module, attribute, holder(self._tensors, self._methods()))
+        functions = {packing.pack.__name__: packing.pack for packing in self._packings.values()}
+        made = holder(self._tensors, self._methods(), functions)
+        type = add_submodule(module, attribute, made)
         for use in self._uses:
             this = next(iter(use.graph.inputs()))
             weights = _attribute_before(use, this, attribute, type)
@@ -68,8 +87,8 @@ class PackedWeights:
         dense = ", ".join(f"self.{name}.to_dense()" for name in self._tensors)
         lines = [
             line
-            for index, (name, pack) in enumerate(self._packers.items())
-            for line in (f"    weight = state[0][{index}]", f"    self.{name} = {pack}")
+            for index, (name, packing) in enumerate(self._packings.items())
+            for line in (f"    weight = state[0][{index}]", f"    self.{name} = {packing}")
         ]
         return [
             f"def __getstate__(self):\n    return ([{dense}], self.training)\n",

@@ -19,6 +19,7 @@ from jit_runtime.optimize.rewrites import (
     SIMPLIFYING,
     rewrite,
 )
+from jit_runtime.optimize.rewrites.onednn_convolutions import pack_convolution
 from jit_runtime.optimize.rewrites.ranks import ranks
 from jit_runtime.torch_internals import without_deprecation_warnings
 from torch import Tensor, nn
@@ -291,6 +292,29 @@ def test_convolutions_in_branches_are_replaced_too() -> None:
 
     frozen, _ = rewritten(Net(), (ONEDNN_CONVOLUTIONS,), IMAGE)
     assert kinds(frozen)["mkldnn::_convolution_pointwise"] == 1
+
+
+@needs_onednn
+@pytest.mark.parametrize(
+    ("channels", "kernel", "pixels"), [(1024, 1, 14), (64, 3, 56), (512, 1, 7)]
+)
+def test_a_weight_is_packed_for_any_batch_size_or_left_as_it_is(
+    channels: int, kernel: int, pixels: int
+) -> None:
+    operators = torch.ops.mkldnn
+    weight = torch.randn(2 * channels, channels, kernel, kernel)
+    where = ([kernel // 2] * 2, [1, 1], [1, 1], 1)
+    packed = pack_convolution(weight, *where, [1, channels, pixels, pixels])
+    assert torch.equal(packed.to_dense(), weight)
+    for batch in (1, 2, 8):
+        wanted = operators._reorder_convolution_weight(
+            weight.contiguous(memory_format=torch.channels_last),
+            *where,
+            [batch, channels, pixels, pixels],
+        )
+        if packed.layout == torch._mkldnn:
+            layouts = map(operators._get_mkldnn_serialized_md, (packed, wanted))
+            assert torch.equal(*layouts)
 
 
 @needs_onednn

@@ -10,7 +10,10 @@ channels-last tensors pass from one to the next as they are.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, List, Optional  # noqa: UP035
+
+import torch
+from torch import Tensor
 
 from ...torch_passes import OPTIONAL_NUMBERS, Graph, Node, Value
 from ..graphs import (
@@ -24,7 +27,7 @@ from ..graphs import (
     only_reader,
 )
 from ..observing import Sizes
-from ..packed_weights import PackedWeights
+from ..packed_weights import PackedWeights, Packing
 from .onednn_activations import NO_ACTIVATION, Activation, activation_of
 
 OBSERVED = ("aten::conv2d", "aten::add")
@@ -65,16 +68,40 @@ def _replace(
     result = insert(graph, last, _CONVOLUTION, inputs)
     sizes.replace(last.output(), result)
     size = list(observed[0]) if observed else None
-    packed.put(
-        graph,
-        result.node(),
-        1 if other is None else 2,
-        weight,
-        "torch.ops.mkldnn._reorder_convolution_weight("
-        "weight.contiguous(memory_format=torch.channels_last), "
-        f"{padding}, {stride}, {dilation}, {groups}, {size})",
-    )
+    packing = Packing(pack_convolution, (padding, stride, dilation, groups, size))
+    packed.put(graph, result.node(), 1 if other is None else 2, weight, packing)
     return True
+
+
+def pack_convolution(
+    weight: Tensor,
+    padding: List[int],  # noqa: UP006 what TorchScript of torch 2.6 knows
+    stride: List[int],  # noqa: UP006
+    dilation: List[int],  # noqa: UP006
+    groups: int,
+    size: Optional[List[int]],  # noqa: UP006, UP045
+) -> Tensor:
+    """The weight in the layout that oneDNN wants for inputs of a size, where it is one for any
+    batch; else channels-last.
+
+    oneDNN brings a weight that lies otherwise than it wants into order in each call. From
+    channels-last that takes little time; from a layout that it wants for another batch size it may
+    take ten times what the convolution does.
+    """
+    weight = weight.contiguous(memory_format=torch.channels_last)
+    packed: Tensor = torch.ops.mkldnn._reorder_convolution_weight(
+        weight, padding, stride, dilation, groups, size
+    )
+    if size is None:
+        return packed
+    layout = torch.ops.mkldnn._get_mkldnn_serialized_md(packed)
+    for factor in [2, 16]:
+        other = torch.ops.mkldnn._reorder_convolution_weight(
+            weight, padding, stride, dilation, groups, [factor * size[0], size[1], size[2], size[3]]
+        )
+        if not torch.equal(layout, torch.ops.mkldnn._get_mkldnn_serialized_md(other)):
+            return weight
+    return packed
 
 
 def _is_image(size: tuple[int, ...]) -> bool:

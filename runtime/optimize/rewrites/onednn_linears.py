@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from math import prod
 
+import torch
+from torch import Tensor
+
 from ...torch_passes import OPTIONAL_NUMBERS, Graph, Node
 from ..graphs import Mutations, constants, inputs_of, insert, is_weight, nodes_of, only_reader
 from ..observing import Sizes
-from ..packed_weights import PackedWeights
+from ..packed_weights import PackedWeights, Packing
 from .onednn_activations import NO_ACTIVATION, activation_of
 
 OBSERVED = ("aten::linear",)
@@ -47,11 +50,11 @@ def _replace(
     inputs = [x, given[0], given[1], activation.name, scalars, activation.algorithm]
     result = insert(graph, last, "mkldnn::_linear_pointwise", inputs)
     sizes.replace(last.output(), result)
-    packed.put(
-        graph,
-        result.node(),
-        1,
-        known[0],
-        "torch.ops.mkldnn._reorder_linear_weight(weight, None)",
-    )
+    packed.put(graph, result.node(), 1, known[0], Packing(pack_linear))
     return True
+
+
+def pack_linear(weight: Tensor) -> Tensor:
+    """The weight in oneDNN's layout, which is the same for any number of rows."""
+    packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight, None)
+    return packed
