@@ -98,6 +98,8 @@ def compile(
         raise ValueError('optimize="max" tries plans on an example: compile(module, example, ...)')
     if not isinstance(module, nn.Module):
         raise TypeError(f"a session is made of a module, not of {type(module).__name__}")
+    # Of its own: a search calls with them, and a session keeps them for its warm-up.
+    examples = {method: inputs.clone() for method, inputs in examples.items()}
     return _session(module, examples, _device(module, device), optimize, verify, _name(dtype))
 
 

@@ -54,6 +54,7 @@ def _write_triton(session: Session, plan: Plan, options: Namespace) -> None:
         raise Problem(f"{options.artifact}: {error}") from error
     with replacing(options.triton) as file:
         file.write_text(text, encoding="utf-8")
+    print(f"{options.triton}: for {options.artifact}")
 
 
 def _described(session: Session, plan: Plan, path: str) -> dict[str, Any]:

@@ -224,6 +224,17 @@ def test_methods_with_names_of_the_sessions_own():
     assert session.to("cpu") is session and session.plan == Plan()
 
 
+def test_examples_stay_as_they_were():
+    class Clears(ScriptModule):
+        def forward(self, x: Tensor) -> Tensor:
+            return x.zero_().sum(1)
+
+    x = torch.ones(2, 3)
+    session = jit_runtime.compile(Clears(), x, optimize="max")
+    assert torch.equal(x, torch.ones(2, 3))
+    assert not session(x).any()
+
+
 class TestSession:
     def test_of_a_module_without_forward(self):
         session = jit_runtime.compile(Encoder(), Examples(encode=X), optimize="inference")
