@@ -8,7 +8,7 @@ from typing import Any, get_args, get_type_hints
 
 _CHOICES: dict[str, tuple[str | None, ...]] = {
     "device": ("cpu", "cuda"),
-    "fusion": ("none", "onednn_graph", "onednn_ops"),
+    "fusion": ("none", "onednn_ops"),
     "memory_format": ("contiguous", "channels_last"),
     "dtype": (None, "bfloat16", "float16"),
 }
@@ -29,8 +29,9 @@ class Plan:
     """The kind, "cpu" or "cuda"; which of several devices is the session's affair."""
     freeze: bool = True
     fusion: str = "none"
-    """"onednn_graph": torch's process-wide fuser, `torch.jit.enable_onednn_fusion`.
-    "onednn_ops": the graph itself calls oneDNN's fused operators."""
+    """"onednn_ops": the graph calls oneDNN's fused operators. torch's own fuser, oneDNN Graph
+    (`torch.jit.enable_onednn_fusion`), is none of the choices: it is on for all of a process, and
+    fails, or computes something else, when a fused graph runs in several threads."""
     memory_format: str = "contiguous"
     threads: int | None = None
     """None leaves torch's number of threads as it is."""
@@ -87,7 +88,7 @@ class Plan:
             self.device,
             "frozen" if self.freeze else "",
             "channels last" if self.memory_format == "channels_last" else "",
-            {"onednn_graph": "oneDNN Graph", "onednn_ops": "oneDNN operators"}.get(self.fusion, ""),
+            "oneDNN operators" if self.fusion == "onednn_ops" else "",
             self.dtype or "",
             "TF32" if self.tf32 else "",
             "cuDNN benchmark" if self.cudnn_benchmark else "",

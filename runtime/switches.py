@@ -4,7 +4,6 @@ Process-wide ones:
 
     TF32            lower precision in CUDA's matrix products, and in its convolutions
     cuDNN benchmark whether cuDNN times its algorithms for each new size
-    oneDNN Graph    whether a graph that is optimised now is fused by oneDNN Graph
 
 Sessions whose plans differ work in one process, and in several threads: calls that want the same
 values run at the same time, others wait for each other. Calls of plans that leave a switch alone
@@ -25,7 +24,6 @@ from typing import Any
 import torch
 
 from .plan import Plan
-from .torch_passes import onednn_graph_is_on, set_onednn_graph
 
 
 @dataclass(frozen=True)
@@ -63,12 +61,6 @@ SWITCHES = (
         lambda plan: True if plan.cudnn_benchmark else None,
         torch.backends.cudnn,
         "benchmark",
-    ),
-    Switch(
-        "oneDNN Graph",
-        lambda plan: True if plan.fusion == "onednn_graph" else None,
-        onednn_graph_is_on,
-        set_onednn_graph,
     ),
 )
 

@@ -95,13 +95,3 @@ def holder(
         for source in methods:
             scripted._c._define(scripted._concrete_type, source, functions.get)
     return scripted
-
-
-def onednn_graph_is_on() -> bool:
-    """Whether graphs that are optimised from now on go through oneDNN Graph."""
-    return bool(_C._jit_llga_enabled())
-
-
-def set_onednn_graph(on: bool) -> None:
-    """Turn oneDNN Graph's fuser on or off. Source: `torch.jit.enable_onednn_fusion`."""
-    _C._jit_set_llga_enabled(on)

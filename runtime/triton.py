@@ -125,8 +125,6 @@ def _tensor(name: str, form: TensorForm, max_batch_size: int, batch: int | None)
 
 
 def _notes(plan: Plan) -> Iterator[str]:
-    if plan.fusion == "onednn_graph":
-        yield "Triton does not switch oneDNN Graph fusion on: results are the same, speed is not."
     if plan.cuda_graphs:
         yield "Triton's PyTorch backend captures no CUDA graphs: results are the same."
 

@@ -135,7 +135,7 @@ def _caller(trial: Trial, run: Call) -> Callable[[], object]:
     synchronize = session.device.type == "cuda"
 
     def call() -> object:
-        result = run.inputs.call(method)
+        result = run.inputs.clone().call(method)  # which may write into them
         if synchronize:
             torch.cuda.synchronize()
         return result

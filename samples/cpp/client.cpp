@@ -8,8 +8,6 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <caffe2/serialize/inline_container.h>
-#include <torch/csrc/jit/codegen/onednn/interface.h>
-#include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/cuda.h>
 #include <torch/script.h>
 #include <torch/serialize.h>
@@ -49,7 +47,6 @@ Plan read_plan(const std::string& artifact) {
 // The switches are torch's own, and hold for the whole process.
 void apply(const Plan& plan) {
   if (!plan.at("threads").empty()) at::set_num_threads(std::stoi(plan.at("threads")));
-  torch::jit::RegisterLlgaFuseGraph::setEnabled(plan.at("fusion") == "onednn_graph");
   const bool tf32 = plan.at("tf32") == "1";
   at::globalContext().setAllowTF32CuBLAS(tf32);
   at::globalContext().setAllowTF32CuDNN(tf32);
@@ -93,13 +90,6 @@ void write_tensors(const std::vector<c10::IValue>& tensors, const std::string& p
   std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
-int fused_groups() {
-  int count = 0;
-  for (const auto* node : torch::jit::lastExecutedOptimizedGraph()->nodes())
-    count += std::string(node->kind().toQualString()).find("oneDNNFusionG") != std::string::npos;
-  return count;
-}
-
 void run(const std::string& artifact, const std::string& in, const std::string& out,
          const std::string& method) {
   const Plan plan = read_plan(artifact);
@@ -112,15 +102,14 @@ void run(const std::string& artifact, const std::string& in, const std::string& 
   c10::InferenceMode without_gradients;
   const auto function = module.get_method(method);
   c10::IValue outputs;
-  for (int call = 1; call <= 4; ++call) {  // fusion takes place at the second and third
+  for (int call = 1; call <= 4; ++call) {  // the executor optimises in the second and third
     const auto start = std::chrono::steady_clock::now();
     outputs = function(inputs);
     const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - start;
     std::cout << "call " << call << ": " << taken.count() << " ms\n";
   }
   std::cout << method << " on " << device << ", " << at::get_num_threads() << " threads, "
-            << plan.at("memory_format") << ", fusion " << plan.at("fusion") << " (" << fused_groups()
-            << " groups)\n";
+            << plan.at("memory_format") << ", fusion " << plan.at("fusion") << "\n";
   std::vector<c10::IValue> tensors;
   collect(outputs, tensors);
   for (const auto& tensor : tensors) std::cout << "output " << tensor.toTensor().sizes() << "\n";

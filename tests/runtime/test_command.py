@@ -86,14 +86,14 @@ def test_inspect_as_json(net: Command) -> None:
 def test_inspect_shows_what_a_search_tried(net: Command, tmp_path: Path) -> None:
     artifact = jit_runtime.load(tmp_path / "net.pt").artifact
     kept = {"plan": "cpu, frozen", "reason": None, "milliseconds": [1.5, 12]}
-    dropped = {"plan": "cpu, oneDNN Graph", "reason": "raised: no", "milliseconds": []}
+    dropped = {"plan": "cpu, oneDNN operators", "reason": "raised: no", "milliseconds": []}
     search = {"runs": ["forward at 1", "forward at 2"], "plan": kept, "dropped": [dropped]}
     found = dataclasses.replace(artifact, figures={"search": search, "other": [1]})
     save_artifact(found, tmp_path / "found.pt")
     assert net("inspect", "found.pt").out.splitlines()[-4:] == [
         "search, timed with forward at 1; forward at 2:",
         "    kept     cpu, frozen: 1.50 ms, 12.00 ms",
-        "    dropped  cpu, oneDNN Graph: raised: no",
+        "    dropped  cpu, oneDNN operators: raised: no",
         "other: [1]",
     ]
 

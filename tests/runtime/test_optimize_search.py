@@ -173,6 +173,17 @@ def test_a_searched_session_computes_what_eager_does_by_all_its_methods() -> Non
     assert all(trial["reason"] for trial in found["dropped"])
 
 
+def test_a_module_may_write_into_its_inputs() -> None:
+    class Writes(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x.add_(1.0)
+
+    x = torch.zeros(2, 3)
+    session = jit_runtime.compile(Writes(), x, optimize="max", device="cpu")
+    assert not x.any()
+    torch.testing.assert_close(session(x), torch.ones(2, 3))
+
+
 def test_a_search_leaves_the_state_as_it_was() -> None:
     model = Counts().eval()
     session = jit_runtime.compile(model, torch.zeros(2), optimize="max")

@@ -37,7 +37,7 @@ def test_fields_of_newer_versions_are_refused():
 
 
 def test_on_another_device_it_keeps_what_is_in_the_graph():
-    plan = Plan(fusion="onednn_graph", threads=2, rewrites=("a",))
+    plan = Plan(threads=2, rewrites=("a",))
     assert plan.on("cpu") is plan
     assert plan.on("cuda") == Plan(device="cuda", rewrites=("a",))
     with pytest.raises(PlanError, match=r'the cpu alone: compile the module with device="cuda"'):

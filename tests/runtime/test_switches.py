@@ -9,9 +9,8 @@ import pytest
 import torch
 from jit_runtime.plan import Plan
 from jit_runtime.switches import SwitchConflictError, applied
-from jit_runtime.torch_passes import onednn_graph_is_on
 
-FUSED = Plan(fusion="onednn_graph")
+FAST = Plan(device="cuda", cudnn_benchmark=True)
 TF32 = Plan(device="cuda", tf32=True)
 EXACT = Plan(device="cuda")
 
@@ -30,9 +29,9 @@ def _defaults() -> Iterator[None]:
 
 
 def test_a_switch_is_set_within_a_call_and_put_back() -> None:
-    with applied(FUSED):
-        assert onednn_graph_is_on()
-    assert not onednn_graph_is_on()
+    with applied(FAST):
+        assert torch.backends.cudnn.benchmark
+    assert not torch.backends.cudnn.benchmark
 
 
 def test_a_switch_is_put_back_when_the_call_raises() -> None:

@@ -78,8 +78,6 @@ def test_what_triton_does_not_do_of_a_plan_is_said() -> None:
     text = config(signature({"x": IMAGE}), gpu, "net.pt")
     assert "KIND_GPU" in text
     assert "no CUDA graphs" in text
-    fused = config(signature({"x": IMAGE}), Plan(fusion="onednn_graph"), "net.pt")
-    assert "# Triton does not switch oneDNN Graph fusion on" in fused
 
 
 def test_a_name_is_quoted() -> None:
