@@ -1,7 +1,8 @@
 """How fast models run: eager, `torch.jit.script`, `torch.compile`, and ours, in turns.
 
     python tests/benchmarks/inference_speed.py [--models resnet18 timm/mixer_s16_224 ...]
-        [--batches 1 8] [--seconds S] [--json FILE] [--readme README.md] [--twins FOLDER]
+        [--batches 1 8] [--seconds S] [--device cuda] [--json FILE] [--readme README.md]
+        [--twins FOLDER]
 
 Ours are artifacts: `jit-transpile` writes twins of torchvision and timm, and a process that imports
 these compiles each model with `optimize="max"` and saves it. Another process imports the originals,
@@ -70,13 +71,14 @@ def model(name: str) -> Any:
     return made.eval()
 
 
-def example(batch: int) -> Any:
+def example(batch: int, device: str) -> Any:
     import torch
 
-    return torch.rand(batch, 3, 224, 224, generator=torch.Generator().manual_seed(batch))
+    generator = torch.Generator().manual_seed(batch)
+    return torch.rand(batch, 3, 224, 224, generator=generator).to(device)
 
 
-def build(name: str, file: str) -> dict[str, Any]:
+def build(name: str, file: str, device: str) -> dict[str, Any]:
     """In the process that imports the twins: the artifact, and its plan."""
     import jit_runtime
 
@@ -85,18 +87,20 @@ def build(name: str, file: str) -> dict[str, Any]:
     if not Path(origin).is_relative_to(os.environ["TWINS"]):
         sys.exit(f"{name} comes from {origin}, which is no twin")
     start = time.perf_counter()
-    session = jit_runtime.compile(made, example(1), optimize="max")
+    session = jit_runtime.compile(made, example(1, device), device=device, optimize="max")
     session.save(file)
     return {"plan": session.plan.describe(), "search seconds": time.perf_counter() - start}
 
 
-def measure(name: str, file: str, batches: list[int], seconds: float) -> dict[str, Any]:
+def measure(
+    name: str, file: str, device: str, batches: list[int], seconds: float
+) -> dict[str, Any]:
     """In the process that imports the originals: times and errors of all contenders."""
     import jit_runtime
     import torch
     from jit_runtime.optimize.timing import interleaved
 
-    eager = model(name)
+    eager = model(name).to(device)
     contenders: dict[str, Callable[[Any], Any]] = {
         "eager": eager,
         "script": torch.jit.script(eager),
@@ -104,10 +108,10 @@ def measure(name: str, file: str, batches: list[int], seconds: float) -> dict[st
     for kind in ("default", "freezing"):
         options: Any = {"freezing": kind == "freezing"}
         contenders[kind] = torch.compile(eager, dynamic=False, options=options)
-    contenders["ours"] = jit_runtime.load(file)
+    contenders["ours"] = jit_runtime.load(file, device=device)
     found: dict[str, Any] = {"milliseconds": {}, "relative error": {}}
     for batch in batches:
-        x = example(batch)
+        x = example(batch, device)
         with torch.inference_mode():
             expected = eager(x)
             for call in contenders.values():
@@ -122,28 +126,35 @@ def measure(name: str, file: str, batches: list[int], seconds: float) -> dict[st
 
 
 def _call(function: Callable[[Any], Any], x: Any) -> Callable[[], Any]:
-    return lambda: function(x)
-
-
-def first_of_ours(name: str, file: str) -> dict[str, Any]:
     import torch
 
-    x = example(1)
+    def call() -> None:
+        function(x)
+        if x.is_cuda:
+            torch.cuda.synchronize()
+
+    return call
+
+
+def first_of_ours(name: str, file: str, device: str) -> dict[str, Any]:
+    import torch
+
+    x = example(1, device)
     start = time.perf_counter()
     import jit_runtime
 
     with torch.inference_mode():
-        jit_runtime.load(file)(x)
+        _call(jit_runtime.load(file, device=device), x)()
     return {"first result, ours": time.perf_counter() - start}
 
 
-def first_of_compile(name: str, file: str) -> dict[str, Any]:
+def first_of_compile(name: str, file: str, device: str) -> dict[str, Any]:
     import torch
 
-    x, eager = example(1), model(name)
+    x, eager = example(1, device), model(name).to(device)
     start = time.perf_counter()
     with torch.inference_mode():
-        torch.compile(eager, options={"freezing": True})(x)
+        _call(torch.compile(eager, options={"freezing": True}), x)()
     return {"first result, torch.compile": time.perf_counter() - start}
 
 
@@ -151,6 +162,7 @@ def in_process(role: str, name: str, file: Path, options: argparse.Namespace) ->
     """What a role returns, in a process of its own."""
     command = [sys.executable, __file__, "--role", role, "--file", str(file), "--models", name]
     command += ["--batches", *map(str, options.batches), "--seconds", str(options.seconds)]
+    command += ["--device", options.device]
     environment = {**os.environ, "TWINS": str(options.twins)}
     with tempfile.TemporaryDirectory() as cache:
         environment["TORCHINDUCTOR_CACHE_DIR"] = cache
@@ -165,10 +177,10 @@ def play(role: str, name: str, file: str, options: argparse.Namespace) -> dict[s
     warnings.simplefilter("ignore")
     if role == "build":
         sys.path.insert(0, os.environ["TWINS"])
-        return build(name, file)
+        return build(name, file, options.device)
     if role == "measure":
-        return measure(name, file, options.batches, options.seconds)
-    return {"ours": first_of_ours, "compile": first_of_compile}[role](name, file)
+        return measure(name, file, options.device, options.batches, options.seconds)
+    return {"ours": first_of_ours, "compile": first_of_compile}[role](name, file, options.device)
 
 
 def transpile_libraries(names: Iterable[str], twins: Path) -> None:
@@ -195,7 +207,7 @@ def speed_ups(row: dict[str, float]) -> dict[str, float]:
     return {key: value / row["ours"] for key, value in others.items()}
 
 
-def table(results: dict[str, Any]) -> str:
+def table(results: dict[str, Any], device: str) -> str:
     """The figures as Markdown."""
     titles = ["model", "batch", *CONTENDERS.values(), *RATIOS, "error"]
     lines = ["| " + " | ".join(titles) + " |", "| --- |" + " --: |" * (len(titles) - 1)]
@@ -212,7 +224,7 @@ def table(results: dict[str, Any]) -> str:
     firsts = [f["first result, torch.compile"] / f["first result, ours"] for f in results.values()]
     slower = sum(ratio["eager"] * MORE_THAN_NOISE < 1 for ratio in ratios)
     summary = (
-        f"Milliseconds on {machine()}. Ours is "
+        f"Milliseconds on {machine(device)}. Ours is "
         + ", ".join(f"{mean:.2f} times as fast as {key}" for key, mean in means.items())
         + f" (geometric means; of `torch.compile` the better), and slower than eager {slower} "
         f"times. The first result of a loaded artifact comes {geometric_mean(firsts):.0f} times as "
@@ -221,9 +233,11 @@ def table(results: dict[str, Any]) -> str:
     return "\n".join([summary, "", *lines])
 
 
-def machine() -> str:
+def machine(device: str) -> str:
     import torch
 
+    if device == "cuda":
+        return f"{torch.cuda.get_device_name()}, torch {torch.__version__}"
     names = [platform.processor() or platform.machine()]
     info = Path("/proc/cpuinfo")
     if info.exists():
@@ -245,6 +259,7 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", default=MODELS)
     parser.add_argument("--batches", nargs="+", type=int, default=[1, 8])
     parser.add_argument("--seconds", type=float, default=3.0, help="for each contender and batch")
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--twins", type=Path, help="where the twins are, or are to be kept")
     parser.add_argument("--json", type=Path, help="a file for the figures")
     parser.add_argument("--readme", type=Path, help="a file with markers for the table")
@@ -267,9 +282,9 @@ def main() -> None:
             print(name, json.dumps(found), flush=True)
             if options.json:
                 options.json.write_text(
-                    json.dumps({"machine": machine(), "models": results}, indent=1)
+                    json.dumps({"machine": machine(options.device), "models": results}, indent=1)
                 )
-    text = table(results)
+    text = table(results, options.device)
     print(text)
     if options.readme:
         write_between_markers(options.readme, text)
