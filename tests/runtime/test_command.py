@@ -58,7 +58,9 @@ def test_compile_with_weights(command: Command, tmp_path: Path, suffix: str) -> 
     if suffix == ".pt":
         torch.save(state, tmp_path / "weights.pt")
     else:
-        pytest.importorskip("safetensors.torch").save_file(state, tmp_path / "weights.safetensors")
+        why = "safetensors comes with the extra `safetensors`"
+        safetensors = pytest.importorskip("safetensors.torch", reason=why)
+        safetensors.save_file(state, tmp_path / "weights.safetensors")
     assert command(*NET, "--weights", f"weights{suffix}").status == 0
     loaded = jit_runtime.load(tmp_path / "net.pt")
     assert torch.equal(loaded(torch.ones(1, 3)), torch.tensor([12.0]))

@@ -23,6 +23,18 @@ class Uses:
     functions: dict[Definition, int]
 
 
+def bound_name(node: ast.AST) -> str | None:
+    """The name that a node of a function's body binds or deletes by itself, if it does."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            return name
+        case ast.ExceptHandler(name=name) | ast.MatchAs(name=name):
+            return name
+        case ast.MatchStar(name=name) | ast.MatchMapping(rest=name):
+            return name
+    return None
+
+
 class UseFinder:
     """Works out the uses of functions, once each."""
 

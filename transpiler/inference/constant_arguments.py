@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ..analysis.uses import bound_name
 from ..source.project import Module
 from ..source.resolver import Definition, Resolver
 from ..source.scopes import FunctionNode, ImportedModule
@@ -119,6 +120,9 @@ def _parameters(function: Definition) -> _Parameters:
     stored = {n for n, bindings in function.body_scope.bindings.items() if len(bindings) > 1}
     tests: set[ast.expr] = set()
     for inner in walk(node):
+        bound = bound_name(inner)
+        if bound is not None:
+            stored.add(bound)
         match inner:
             case ast.If(test=test) | ast.IfExp(test=test):
                 tests.add(test)
@@ -126,12 +130,6 @@ def _parameters(function: Definition) -> _Parameters:
             case ast.Call(args=args, keywords=keywords):
                 values = [*args, *(keyword.value for keyword in keywords)]
                 given.update(value.id for value in values if isinstance(value, ast.Name))
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                stored.add(name)
-            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
-                stored.add(name)
-            case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
-                stored.add(name)
     fixed = {p.arg: default for p, default in parameters(node) if p.arg not in stored}
     noted = {name: default for name, default in fixed.items() if name in asked | given}
     return _Parameters(tuple(n for n in noted if n in asked), noted, frozenset(tests))

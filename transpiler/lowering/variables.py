@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 from dataclasses import dataclass
 
+from ..analysis.uses import bound_name
 from ..source.resolver import Definition
 from ..source.scopes import FunctionNode, Scope
 from ..source.walk import walk
@@ -27,16 +28,8 @@ class EnclosingVariable:
 
 def local_names(function: Definition) -> frozenset[str]:
     """Every name that a function binds, in any way."""
-    bound = set(function.body_scope.bindings)
-    for node in walk(function.node):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                bound.add(name)
-            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
-                bound.add(name)
-            case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
-                bound.add(name)
-    return frozenset(bound)
+    bound = map(bound_name, walk(function.node))
+    return frozenset(function.body_scope.bindings).union(name for name in bound if name)
 
 
 def single_assignments(function: Definition) -> dict[str, ast.Assign]:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...torch_passes import Node
-from ..graphs import constants, inputs_of
+from ...torch_passes import OPTIONAL_NUMBERS, Graph, Node, Value
+from ..graphs import Mutations, constants, inputs_of, insert, only_reader
 
 
 @dataclass(frozen=True)
@@ -47,3 +47,23 @@ def activation_of(node: Node) -> Activation | None:
     if kind in _NAMES:
         return Activation(_NAMES[kind], tuple(map(float, known)))
     return None
+
+
+def activation_after(
+    last: Node, mutations: Mutations, since: Node | None = None
+) -> tuple[Node, Activation]:
+    """The activation that alone reads a node's result, with its node; else the node, and none.
+
+    Nothing may be written between `since`, by default the node itself, and the activation.
+    """
+    reader = only_reader(last.output())
+    activation = None if reader is None else activation_of(reader)
+    if reader is None or activation is None or mutations.between(since or last, reader):
+        return last, NO_ACTIVATION
+    return reader, activation
+
+
+def scalars_of(activation: Activation, graph: Graph, before: Node) -> Value:
+    """The activation's numbers, as a list that the operators take."""
+    numbers = list(activation.scalars)
+    return insert(graph, before, "prim::ListConstruct", numbers, OPTIONAL_NUMBERS)

@@ -10,12 +10,12 @@ channels-last tensors pass from one to the next as they are.
 
 from __future__ import annotations
 
-from typing import Any, List, Optional  # noqa: UP035
+from typing import List, Optional  # noqa: UP035
 
 import torch
 from torch import Tensor
 
-from ...torch_passes import OPTIONAL_NUMBERS, Graph, Node, Value
+from ...torch_passes import Graph, Node, Value
 from ..graphs import (
     Mutations,
     constants,
@@ -28,7 +28,7 @@ from ..graphs import (
 )
 from ..observing import Sizes
 from ..packed_weights import PackedWeights, Packing
-from .onednn_activations import NO_ACTIVATION, Activation, activation_of
+from .onednn_activations import NO_ACTIVATION, Activation, activation_after, scalars_of
 
 OBSERVED = ("aten::conv2d", "aten::add")
 
@@ -59,7 +59,7 @@ def _replace(
     if x.node().kind() != _CONVOLUTION:
         x = insert(graph, conv, "aten::contiguous", [x, _CHANNELS_LAST])
     where = [given[3], given[2], given[4], given[5]]  # oneDNN takes the padding first
-    scalars = _numbers(graph, last, activation.scalars)
+    scalars = scalars_of(activation, graph, last)
     if other is None:
         inputs = [x, given[0], given[1], *where, activation.name, scalars, activation.algorithm]
     else:
@@ -118,15 +118,13 @@ def _fused_with(
     if reader is not None and reader.kind() == "aten::add":
         other = _added(reader, conv.output(), sizes)
         if other is not None and not mutations.between(conv, reader):
-            last, reader = reader, only_reader(reader.output())
+            last = reader
         else:
             return conv, None, NO_ACTIVATION
-    activation = None if reader is None else activation_of(reader)
-    if reader is None or activation is None or mutations.between(conv, reader):
-        return last, other, NO_ACTIVATION
+    after, activation = activation_after(last, mutations, conv)
     if other is not None and activation.name != "relu":  # the only one that oneDNN has after a sum
         return last, other, NO_ACTIVATION
-    return reader, other, activation
+    return after, other, activation
 
 
 def _added(add: Node, result: Value, sizes: Sizes) -> Value | None:
@@ -138,7 +136,3 @@ def _added(add: Node, result: Value, sizes: Sizes) -> Value | None:
         return None
     shapes = sizes.of(result)
     return other if shapes and shapes == sizes.of(other) else None
-
-
-def _numbers(graph: Graph, before: Node, numbers: tuple[float, ...]) -> Any:
-    return insert(graph, before, "prim::ListConstruct", list(numbers), OPTIONAL_NUMBERS)

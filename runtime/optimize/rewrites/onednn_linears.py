@@ -11,11 +11,11 @@ from math import prod
 import torch
 from torch import Tensor
 
-from ...torch_passes import OPTIONAL_NUMBERS, Graph, Node
-from ..graphs import Mutations, constants, inputs_of, insert, is_weight, nodes_of, only_reader
+from ...torch_passes import Graph, Node
+from ..graphs import Mutations, constants, inputs_of, insert, is_weight, nodes_of
 from ..observing import Sizes
 from ..packed_weights import PackedWeights, Packing
-from .onednn_activations import NO_ACTIVATION, activation_of
+from .onednn_activations import activation_after, scalars_of
 
 OBSERVED = ("aten::linear",)
 
@@ -40,13 +40,8 @@ def _replace(
         return False
     if any(prod(size[:-1]) < _FEWEST_ROWS for size in sizes.of(x)):
         return False
-    reader = only_reader(linear.output())
-    activation = None if reader is None else activation_of(reader)
-    if reader is None or activation is None or mutations.between(linear, reader):
-        last, activation = linear, NO_ACTIVATION
-    else:
-        last = reader
-    scalars = insert(graph, last, "prim::ListConstruct", list(activation.scalars), OPTIONAL_NUMBERS)
+    last, activation = activation_after(linear, mutations)
+    scalars = scalars_of(activation, graph, last)
     inputs = [x, given[0], given[1], activation.name, scalars, activation.algorithm]
     result = insert(graph, last, "mkldnn::_linear_pointwise", inputs)
     sizes.replace(last.output(), result)
