@@ -19,7 +19,9 @@ import torch
 from hypothesis import HealthCheck, Phase, assume, event, given, settings
 from hypothesis import strategies as st
 from inferred_types import inferred
-from jit_transpile.inference.types import ELLIPSIS, Type, is_subtype, parse_type
+from jit_transpile.inference.frame import FunctionTypes
+from jit_transpile.inference.signatures import NUMBER
+from jit_transpile.inference.types import ELLIPSIS, Type, is_subtype, join_all, parse_type
 from random_bodies import ARGUMENTS, sources
 from twins import classes, rewritten
 
@@ -108,6 +110,16 @@ def agrees(value: Any, of: Type, numbers: bool) -> bool:
     return of.name not in ("Never", "complex")
 
 
+def types_of(found: dict[ast.AST, FunctionTypes]) -> dict[ast.expr, Type]:
+    """The types of the expressions of all functions."""
+    return {node: of for function in found.values() for node, of in function.types.items()}
+
+
+def torchscript_type(of: object) -> Type:
+    """A type of a compiled module's schema."""
+    return parse_type(str(of).replace("NoneType", "None").replace("number", str(NUMBER)))
+
+
 class Recorder(ast.NodeTransformer):
     """Puts a call around each expression of a copy of a tree, which hands its value on."""
 
@@ -153,7 +165,7 @@ class Recorder(ast.NodeTransformer):
 @given(sources(), CALLS)
 def test_types_agree_with_what_python_computes(source: str, calls: list[dict[str, Any]]) -> None:
     tree, found = inferred(source)
-    types = {node: of for function in found.values() for node, of in function.types.items()}
+    types = types_of(found)
     numbers = any(function.promoted for function in found.values())
     recorder = Recorder(tree, types, numbers)
     changed = ast.fix_missing_locations(recorder.visit(recorder.copy))
@@ -195,12 +207,78 @@ def test_types_agree_with_the_compiled_schema(source: str) -> None:
     except Exception:
         assume(False)
     record = classes(source)["Net"]
-    for method, parameters in record.parameters.items():
-        schema = getattr(compiled, method).schema
-        told = {argument.name: str(argument.type) for argument in schema.arguments}
-        for name, entry in parameters.items():
-            if name in told:
-                of = parse_type(told[name].replace("NoneType", "None"))
-                assert is_subtype(parse_type(entry["type"]), of), (
-                    f"{method}, {name}: {of}\n{source}"
-                )
+    for function, found in inferred(source)[1].items():
+        method = getattr(compiled, getattr(function, "name", ""), None)
+        if not hasattr(method, "schema"):
+            continue  # nothing calls it
+        for argument in method.schema.arguments[1:]:
+            of = torchscript_type(argument.type)
+            entry = record.parameters.get(method.name, {}).get(argument.name)
+            assert entry is None or is_subtype(parse_type(entry["type"]), of), (
+                f"{method.name}, {argument.name}: {of}\n{source}"
+            )
+        of = join_all(found.returns.values())
+        result = torchscript_type(method.schema.returns[0].type)
+        # Of a condition that the constructor decides, TorchScript looks at one branch alone.
+        assert is_subtype(result, of), f"{method.name}: {result}, not {of}\n{source}"
+
+
+class Annotator(ast.NodeTransformer):
+    """Puts ``torch.jit.annotate`` with its type around each expression that has one.
+
+    Not where it would hide from TorchScript what a condition tells of a name.
+    """
+
+    def __init__(self, types: dict[ast.expr, Type]) -> None:
+        self.types = types
+        self.count = 0
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.body = [self.visit(statement) for statement in node.body]
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        node.value = node.value and self.visit(node.value)
+        return node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        self.generic_visit(node.value)  # nobody reads the value itself
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        is_range = isinstance(node.func, ast.Name) and node.func.id == "range"
+        # TorchScript has no value for a range: one only iterates over it.
+        return self.generic_visit(node) if is_range else self._annotated(node)
+
+    def _annotated(self, node: ast.expr) -> ast.expr:
+        of = self.types.get(node)
+        new = self.generic_visit(node)
+        assert isinstance(new, ast.expr)
+        is_read = isinstance(getattr(node, "ctx", None), ast.Load | None)
+        if of is None or of.name == "bool" or not (of.is_spellable and is_read):
+            return new
+        self.count += 1
+        annotate = ast.parse("torch.jit.annotate", mode="eval").body
+        return ast.Call(annotate, [ast.parse(str(of), mode="eval").body, new], [])
+
+    visit_BinOp = visit_Subscript = visit_IfExp = visit_Tuple = visit_List = visit_Dict = _annotated
+
+
+@thorough
+@given(sources())
+def test_torchscript_agrees_with_the_type_of_each_expression(source: str) -> None:
+    twin = rewritten(source)
+    try:
+        jit_runtime.compile(imported(twin, twin, "plain_net").Net())
+    except Exception:
+        assume(False)
+    tree, found = inferred(twin)
+    annotator = Annotator(
+        {n: of for function in found.values() for n, of in function.types.items()}
+    )
+    annotated = ast.unparse(ast.fix_missing_locations(annotator.visit(tree)))
+    assume(annotator.count)
+    try:
+        jit_runtime.compile(imported(annotated, annotated, "annotated_net").Net())
+    except Exception as error:
+        raise AssertionError(f"{error}\n{twin}\n{annotated}") from None
