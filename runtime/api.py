@@ -13,22 +13,23 @@ from typing import Any, BinaryIO, Literal, TypeVar, overload
 import torch
 from torch import nn
 
-from . import compilation, serialization
-from .artifact import Artifact, read_artifact
-from .comparison import difference, flatten
-from .compiled_state import is_compiled
+from .compilation import serialization
+from .compilation import tree as compilation
+from .compilation.compiled_state import is_compiled
+from .compilation.freezing import exported_methods
 from .errors import CompilationError, VerificationError
-from .examples import Inputs, inputs_by_method
-from .freezing import exported_methods
-from .module_copies import copy_of
 from .optimize import optimise
-from .plan import Plan
-from .session import Session
-from .signature import Run, signature_of
-from .sources import source_hashes
-from .switches import applied
+from .sessions.artifact import Artifact, read_artifact
+from .sessions.comparison import difference, flatten
+from .sessions.examples import Inputs, inputs_by_method
+from .sessions.module_copies import copy_of
+from .sessions.plan import Plan
+from .sessions.session import Session
+from .sessions.signature import Run, signature_of
+from .sessions.sources import source_hashes
+from .sessions.switches import applied
+from .sessions.verification import TOLERANCES, Expected, Verification, calls_on, tolerances_of
 from .torch_internals import is_exported
-from .verification import TOLERANCES, Expected, Verification, calls_on, tolerances_of
 
 M = TypeVar("M", bound=nn.Module)
 Device = str | torch.device

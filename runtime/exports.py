@@ -1,9 +1,12 @@
 """What `jit_runtime` exports; importing it imports torch."""
 
 from .api import compile, load, save, verify
-from .attribute import Attribute
-from .constants import constant
-from .decorators import Final, export, ignore, script_method, unused
+from .classes.attribute import Attribute
+from .classes.constants import constant
+from .classes.decorators import Final, export, ignore, script_method, unused
+from .classes.metaclass import script_metaclass
+from .classes.unwrapping import unwrap
+from .compilation.serialization import code, graph, load_module
 from .errors import (
     ArtifactError,
     AttributeTypeWarning,
@@ -12,15 +15,12 @@ from .errors import (
     UncompiledSubmoduleWarning,
     VerificationError,
 )
-from .examples import Examples
-from .metaclass import script_metaclass
-from .plan import Plan
 from .script_module import ScriptModule
-from .serialization import code, graph, load_module
-from .session import Session
-from .signature import Signature
-from .unwrapping import unwrap
-from .verification import Verification
+from .sessions.examples import Examples
+from .sessions.plan import Plan
+from .sessions.session import Session
+from .sessions.signature import Signature
+from .sessions.verification import Verification
 
 __all__ = [
     "ArtifactError",

@@ -10,11 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from . import compiled_state
-from .attribute import ATTRIBUTES, forget_type, record_type
-from .compilation import torch_state
-from .metaclass import DeferredMeta, constructing, is_being_built, is_twin, note_new
-from .python_calls import exportable
+from .classes.attribute import ATTRIBUTES, forget_type, record_type
+from .classes.metaclass import DeferredMeta, constructing, is_being_built, is_twin, note_new
+from .compilation import compiled_state
+from .compilation.python_calls import exportable
+from .compilation.tree import torch_state
 from .torch_eager import let_torch_treat_as_python
 from .torch_internals import RecursiveScriptModule, script_modules_own_names, wrap
 

@@ -141,10 +141,10 @@ def test_the_copy_is_the_twins_and_goes_when_it_is_not_asked_for(run: Run, tmp_p
     assert "0 new, 0 changed, 0 removed" in run(*asked).stderr
     assert "jit_runtime/" not in run(*asked, "--diff").stdout  # it differs from no source
 
-    (out / "jit_runtime" / "attribute.py").write_text("")
+    (out / "jit_runtime" / "errors.py").write_text("")
     result = run(*asked, "--check")
     assert result.exit_code == 1
-    assert "would rewrite out/jit_runtime/attribute.py" in result.stderr
+    assert "would rewrite out/jit_runtime/errors.py" in result.stderr
 
     assert run("src", "-o", "out", "--no-compile").exit_code == 0
     assert not (out / "jit_runtime").exists()

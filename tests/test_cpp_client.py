@@ -11,11 +11,11 @@ from pathlib import Path
 import jit_runtime
 import pytest
 import torch
-from jit_runtime.artifact import Artifact, save_artifact
-from jit_runtime.examples import Inputs
 from jit_runtime.optimize.rewrites import ONEDNN_CONVOLUTIONS, rewrite
-from jit_runtime.plan import Plan
-from jit_runtime.signature import signature_of
+from jit_runtime.sessions.artifact import Artifact, save_artifact
+from jit_runtime.sessions.examples import Inputs
+from jit_runtime.sessions.plan import Plan
+from jit_runtime.sessions.signature import signature_of
 from torch import nn
 
 SOURCE = Path(__file__).parent.parent / "samples" / "cpp"

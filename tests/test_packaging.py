@@ -36,10 +36,11 @@ def test_types_are_shipped(package: str) -> None:
     assert resources.files(package).joinpath("py.typed").is_file()
 
 
-@pytest.mark.parametrize("package", ["jit_transpile.templates", "jit_runtime"])
+@pytest.mark.parametrize("package", ["jit_transpile.templates", "jit_runtime.command"])
 def test_templates_are_shipped(package: str) -> None:
     names = {path.name for path in resources.files(package).iterdir()}
-    folder = ROOT / SETTINGS["package-dir"][package]
+    top, _, below = package.partition(".")
+    folder = ROOT / SETTINGS["package-dir"].get(package, Path(SETTINGS["package-dir"][top], below))
     assert {
         path.name for path in folder.iterdir() if path.suffix in (".jinja", ".template")
     } <= names

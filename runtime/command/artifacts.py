@@ -5,11 +5,11 @@ from __future__ import annotations
 import torch
 
 from .. import api
-from ..artifact import FORMAT, SEAL
-from ..container import open_file, read_seal
 from ..errors import ArtifactError, MissingArtifactError
-from ..plan import Plan
-from ..session import Session
+from ..sessions.artifact import FORMAT, SEAL
+from ..sessions.container import open_file, read_seal
+from ..sessions.plan import Plan
+from ..sessions.session import Session
 from .problems import Problem, WrongUsage, lines_of
 
 

@@ -6,9 +6,9 @@ from argparse import Namespace
 from typing import Any
 
 from .. import api
+from ..compilation.serialization import save
 from ..errors import SaveError
-from ..serialization import save
-from ..session import Session
+from ..sessions.session import Session
 from .artifacts import check_device
 from .problems import Problem, WrongUsage, expect_folder, told_of
 from .user_code import build, example

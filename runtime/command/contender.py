@@ -21,8 +21,8 @@ from typing import Any
 import torch
 
 from .. import api
-from ..examples import Inputs, inputs_by_method
-from ..signature import Method
+from ..sessions.examples import Inputs, inputs_by_method
+from ..sessions.signature import Method
 from ..torch_internals import without_deprecation_warnings
 from . import user_code
 from .problems import Problem, lines_of

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ..compilation.serialization import code
 from ..files import replacing
-from ..plan import Plan
-from ..serialization import code
-from ..session import Session
-from ..triton import TritonError, config
+from ..sessions.plan import Plan
+from ..sessions.session import Session
 from .artifacts import load, plan_in
 from .problems import Problem, WrongUsage, expect_folder
+from .triton import TritonError, config
 
 _MIB = 2**20
 

@@ -6,9 +6,9 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import Any
 
-from ..examples import Inputs
-from ..forms import form_of, shown
-from ..signature import Method
+from ..sessions.examples import Inputs
+from ..sessions.forms import form_of, shown
+from ..sessions.signature import Method
 from . import tensor_files
 from .artifacts import load
 from .problems import WrongUsage, expect_folder, told_of

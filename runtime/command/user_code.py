@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..examples import inputs_by_method
+from ..sessions.examples import inputs_by_method
 from .problems import Problem, WrongUsage, lines_of
 from .tensor_files import read_state_dict
 

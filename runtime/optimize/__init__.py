@@ -20,8 +20,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..plan import Plan
-from ..verification import Call, Expected
+from ..sessions.plan import Plan
+from ..sessions.verification import Call, Expected
 from .building import build
 from .candidates import candidates, thread_counts
 from .search import NoPlanError, measure, relative_time, try_plans, try_threads

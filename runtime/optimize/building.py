@@ -8,9 +8,9 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-from ..freezing import freeze
-from ..plan import Plan
-from ..verification import Call
+from ..compilation.freezing import freeze
+from ..sessions.plan import Plan
+from ..sessions.verification import Call
 from .precision import compute_in
 from .rewrites import rewrite
 

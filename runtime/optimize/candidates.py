@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import torch
 
-from ..plan import Plan
+from ..sessions.plan import Plan
 from .rewrites import ONEDNN_CONVOLUTIONS, ONEDNN_LINEARS, SIMPLIFYING
 
 TF32 = "tf32"

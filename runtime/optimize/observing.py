@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from ..examples import Inputs
+from ..sessions.examples import Inputs
 from ..torch_passes import INTS, Graph, Node, Value, graph_of, results_of
 
 Size = tuple[int, ...]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..examples import Inputs
-from ..forms import Form, TensorForm, tensors_of
+from ..sessions.examples import Inputs
+from ..sessions.forms import Form, TensorForm, tensors_of
 from ..torch_passes import TENSOR, Graph, Node, Value, check, graph_of
 from .graphs import inputs_of
 from .observing import arguments_of

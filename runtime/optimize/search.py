@@ -10,11 +10,11 @@ from typing import Any
 
 import torch
 
-from ..artifact import Artifact
-from ..plan import Plan
-from ..session import Session
-from ..signature import signature_of
-from ..verification import Call, Expected, tolerances_of
+from ..sessions.artifact import Artifact
+from ..sessions.plan import Plan
+from ..sessions.session import Session
+from ..sessions.signature import signature_of
+from ..sessions.verification import Call, Expected, tolerances_of
 from .timing import interleaved
 
 Build = Callable[[Plan], tuple[torch.jit.ScriptModule, Plan]]

@@ -19,7 +19,7 @@ import warnings
 from dataclasses import asdict
 from typing import Any
 
-from ..comparison import Incomparable
+from ..sessions.comparison import Incomparable
 from .imports import Tree
 from .place import of_error
 from .tasks import Differs, ImportedElsewhere, Job, NeedsArguments

@@ -14,11 +14,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..comparison import Flat, Incomparable, difference, flatten
-from ..compilation import compile
+from ..compilation.serialization import load_module, save
+from ..compilation.tree import compile
 from ..errors import Finding
-from ..examples import Inputs
-from ..serialization import load_module, save
+from ..sessions.comparison import Flat, Incomparable, difference, flatten
+from ..sessions.examples import Inputs
 from .imports import Tree, resolve
 
 CALLS = 3

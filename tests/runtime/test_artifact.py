@@ -16,10 +16,10 @@ import jit_runtime
 import pytest
 import torch
 from jit_runtime import ArtifactError, Examples, Plan, Session
-from jit_runtime.artifact import SEAL, save_artifact
-from jit_runtime.container import seal
+from jit_runtime.compilation.serialization import save as save_module
 from jit_runtime.errors import DamagedArtifactError, NewerArtifactError
-from jit_runtime.serialization import save as save_module
+from jit_runtime.sessions.artifact import SEAL, save_artifact
+from jit_runtime.sessions.container import seal
 from sessions import Net, image, net
 
 X = image()
@@ -139,7 +139,7 @@ class TestSaveAndLoad:
             save_artifact(threads, path)
             return jit_runtime.load_module(*args, **kwargs)
 
-        monkeypatch.setattr("jit_runtime.artifact.load_module", load_module)
+        monkeypatch.setattr("jit_runtime.sessions.artifact.load_module", load_module)
         assert jit_runtime.load(path).plan == threads.plan
 
     def test_a_folder_must_be_there(self, session: Session, tmp_path: Path):

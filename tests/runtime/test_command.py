@@ -12,8 +12,8 @@ import jit_runtime
 import pytest
 import torch
 from command_fixtures import Command, command, refused
-from jit_runtime.artifact import save_artifact
-from jit_runtime.plan import Plan
+from jit_runtime.sessions.artifact import save_artifact
+from jit_runtime.sessions.plan import Plan
 
 __all__ = ["command"]
 

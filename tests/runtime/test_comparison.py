@@ -9,7 +9,7 @@ from enum import Enum
 import numpy as np
 import pytest
 import torch
-from jit_runtime.comparison import Incomparable, difference, flatten, largest_deviation
+from jit_runtime.sessions.comparison import Incomparable, difference, flatten, largest_deviation
 
 Point = namedtuple("Point", "x y")
 Mode = Enum("Mode", "SUM MEAN")

@@ -10,8 +10,8 @@ import pytest
 import torch
 from graph_recorder import RecordingBackend
 from jit_runtime import Examples, Session
+from jit_runtime.compilation.freezing import freeze
 from jit_runtime.cuda_graphs import GraphCache, MethodState
-from jit_runtime.freezing import freeze
 from jit_runtime.torch_internals import without_deprecation_warnings
 from sessions import Counts, image, net
 from torch import Tensor, nn
@@ -471,7 +471,9 @@ class TestThreads:
 @pytest.fixture
 def cpu_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sessions on the CPU have graphs."""
-    monkeypatch.setattr("jit_runtime.session.CudaBackend", lambda device: RecordingBackend())
+    monkeypatch.setattr(
+        "jit_runtime.sessions.session.CudaBackend", lambda device: RecordingBackend()
+    )
 
 
 def with_graphs(module: nn.Module, example: object) -> Session:

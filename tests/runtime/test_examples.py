@@ -6,7 +6,7 @@ from collections import OrderedDict, namedtuple
 
 import pytest
 import torch
-from jit_runtime.examples import Examples, Inputs, inputs_by_method
+from jit_runtime.sessions.examples import Examples, Inputs, inputs_by_method
 
 X = torch.arange(6).reshape(3, 2)
 Pair = namedtuple("Pair", "left right")

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from jit_runtime.examples import Inputs
-from jit_runtime.freezing import freeze
+from jit_runtime.compilation.freezing import freeze
 from jit_runtime.optimize.graphs import blocks_of
 from jit_runtime.optimize.rewrites import (
     ONEDNN_CONVOLUTIONS,
@@ -21,6 +20,7 @@ from jit_runtime.optimize.rewrites import (
 )
 from jit_runtime.optimize.rewrites.onednn_convolutions import pack_convolution
 from jit_runtime.optimize.rewrites.ranks import ranks
+from jit_runtime.sessions.examples import Inputs
 from jit_runtime.torch_internals import without_deprecation_warnings
 from torch import Tensor, nn
 

@@ -8,14 +8,14 @@ from typing import Any
 import jit_runtime
 import pytest
 import torch
-from jit_runtime.examples import Inputs
 from jit_runtime.optimize import NoPlanError
 from jit_runtime.optimize.candidates import candidates, thread_counts
 from jit_runtime.optimize.search import Trial, measure, try_plans, try_threads
 from jit_runtime.optimize.timing import interleaved
-from jit_runtime.plan import Plan
+from jit_runtime.sessions.examples import Inputs
+from jit_runtime.sessions.plan import Plan
+from jit_runtime.sessions.verification import Expected
 from jit_runtime.torch_internals import without_deprecation_warnings
-from jit_runtime.verification import Expected
 from sessions import Counts, image, net
 from torch import Tensor, nn
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from jit_runtime.plan import Plan, PlanError
+from jit_runtime.sessions.plan import Plan, PlanError
 
 PLANS = [
     Plan(),

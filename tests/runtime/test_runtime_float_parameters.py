@@ -8,7 +8,7 @@ import jit_runtime
 import pytest
 import torch
 from jit_runtime import ScriptModule
-from jit_runtime.float_parameters import float_names
+from jit_runtime.compilation.float_parameters import float_names
 from torch import Tensor, nn
 
 X = torch.randn(3, 4)

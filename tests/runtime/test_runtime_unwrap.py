@@ -46,7 +46,7 @@ def test_is_no_call_of_python():
 
 def test_type_checkers_know_what_is_left(tmp_path: Path):
     pytest.importorskip("mypy", reason="mypy comes with the extra `dev`, not with `test`")
-    source = Path(jit_runtime.__file__).with_name("unwrapping.py")
+    source = Path(jit_runtime.__file__).parent / "classes" / "unwrapping.py"
     shutil.copy(source, tmp_path)
     (tmp_path / "use.py").write_text(
         "from unwrapping import unwrap\n"

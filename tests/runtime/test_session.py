@@ -22,8 +22,8 @@ from jit_runtime import (
     export,
     ignore,
 )
-from jit_runtime.compiled_state import is_compiled
-from jit_runtime.forms import TensorForm
+from jit_runtime.compilation.compiled_state import is_compiled
+from jit_runtime.sessions.forms import TensorForm
 from sessions import Counts, Net, image, net
 from torch import Tensor, nn
 

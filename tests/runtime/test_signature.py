@@ -8,9 +8,17 @@ from typing import Dict, List, NamedTuple, Optional, Tuple  # noqa: UP035 TorchS
 import pytest
 import torch
 from jit_runtime import ScriptModule, compile, export
-from jit_runtime.examples import Inputs
-from jit_runtime.forms import TensorForm, form_of, from_json, shown, tensors_of, to_json, value_of
-from jit_runtime.signature import Argument, Run, Signature, signature_of
+from jit_runtime.sessions.examples import Inputs
+from jit_runtime.sessions.forms import (
+    TensorForm,
+    form_of,
+    from_json,
+    shown,
+    tensors_of,
+    to_json,
+    value_of,
+)
+from jit_runtime.sessions.signature import Argument, Run, Signature, signature_of
 from torch import Tensor
 
 FORMS = [

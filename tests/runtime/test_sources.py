@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from jit_runtime.source_map import MANIFEST
-from jit_runtime.sources import source_hashes
+from jit_runtime.compilation.source_map import MANIFEST
+from jit_runtime.sessions.sources import source_hashes
 from torch import nn
 
 NET = """

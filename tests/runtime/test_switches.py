@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from jit_runtime.plan import Plan
-from jit_runtime.switches import SwitchConflictError, applied
+from jit_runtime.sessions.plan import Plan
+from jit_runtime.sessions.switches import SwitchConflictError, applied
 
 FAST = Plan(device="cuda", cudnn_benchmark=True)
 TF32 = Plan(device="cuda", tf32=True)

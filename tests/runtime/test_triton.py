@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from jit_runtime.forms import Form, TensorForm
-from jit_runtime.plan import Plan
-from jit_runtime.signature import Argument, Method, Signature
-from jit_runtime.triton import TritonError, config
+from jit_runtime.command.triton import TritonError, config
+from jit_runtime.sessions.forms import Form, TensorForm
+from jit_runtime.sessions.plan import Plan
+from jit_runtime.sessions.signature import Argument, Method, Signature
 
 IMAGE = TensorForm("float32", (2, 3, 224, 224))
 SCORES = TensorForm("float32", (2, 10))

@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from jit_runtime.comparison import Incomparable
-from jit_runtime.examples import Inputs
-from jit_runtime.plan import Plan
-from jit_runtime.verification import TOLERANCES, Expected, Verification, tolerances_of
+from jit_runtime.sessions.comparison import Incomparable
+from jit_runtime.sessions.examples import Inputs
+from jit_runtime.sessions.plan import Plan
+from jit_runtime.sessions.verification import TOLERANCES, Expected, Verification, tolerances_of
 from torch import Tensor, nn
 
 X = torch.randn(2, 3, generator=torch.Generator().manual_seed(0))

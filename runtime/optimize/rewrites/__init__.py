@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import torch
 
-from ...examples import Inputs
+from ...sessions.examples import Inputs
 from ...torch_passes import Graph, check, graph_of, optimise_frozen, remove_mutation, tidy
 from ..observing import Sizes, observe
 from ..packed_weights import PackedWeights

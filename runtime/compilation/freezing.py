@@ -1,0 +1,28 @@
+"""Freezing: the weights of a module become constants of its code, its exported methods stay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from ..classes.metaclass import is_twin
+from ..torch_internals import CppModule, is_exported, without_deprecation_warnings
+from .compiled_state import is_compiled
+
+
+def exported_methods(module: nn.Module) -> list[str]:
+    """The methods beside `forward` that a module offers, compiled or not."""
+    if is_compiled(module) and not is_twin(module):
+        cpp: CppModule = module._c
+        names = cpp._method_names()
+        return [name for name in names if name != "forward" and not name.startswith("__")]
+    return [name for name in dir(type(module)) if is_exported(getattr(type(module), name, None))]
+
+
+def freeze(module: Any, methods: list[str]) -> torch.jit.ScriptModule:
+    """Freeze a compiled module in evaluation mode. Source: `torch.jit.freeze`."""
+    with without_deprecation_warnings():
+        frozen: torch.jit.ScriptModule = torch.jit.freeze(module, preserved_attrs=methods)
+    return frozen
