@@ -45,20 +45,23 @@ MARKERS = ("<!-- inference_speed.py writes this -->", "<!-- until here -->")
 MORE_THAN_NOISE = 1.03
 
 
+def library_of(name: str) -> str:
+    return name.rpartition("/")[0] or "torchvision"
+
+
 def model(name: str) -> Any:
     """A model in evaluation mode, of the torchvision or timm that is first on the path."""
     import torch
 
     torch.manual_seed(0)
-    library, _, short = name.rpartition("/")
-    if library == "timm":
+    if library_of(name) == "timm":
         import timm
 
-        made: Any = timm.create_model(short)
+        made: Any = timm.create_model(name.rpartition("/")[2])
     else:
         import torchvision
 
-        made = torchvision.models.get_model(short, weights=None)
+        made = torchvision.models.get_model(name, weights=None)
     for module in made.modules():
         if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
             for tensor, low, high in (
@@ -176,7 +179,7 @@ def in_process(role: str, name: str, file: Path, options: argparse.Namespace) ->
 def play(role: str, name: str, file: str, options: argparse.Namespace) -> dict[str, Any]:
     warnings.simplefilter("ignore")
     if role == "build":
-        sys.path.insert(0, os.environ["TWINS"])
+        sys.path.insert(0, str(Path(os.environ["TWINS"], library_of(name))))
         return build(name, file, options.device)
     if role == "measure":
         return measure(name, file, options.device, options.batches, options.seconds)
@@ -187,11 +190,12 @@ def transpile_libraries(names: Iterable[str], twins: Path) -> None:
     """Write the twins of the libraries that the models are from, where they are not there yet."""
     from transpile_speed import source_of
 
-    for library in sorted({name.rpartition("/")[0] or "torchvision" for name in names}):
-        if not (twins / library).is_dir():
+    for library in sorted(set(map(library_of, names))):
+        out = twins / library  # what is written into a folder again takes the place of what was
+        if not out.is_dir():
             command = [sys.executable, "-m", "jit_transpile", str(source_of(library))]
             subprocess.run(
-                [*command, "-o", str(twins), "--no-compile"], check=True, capture_output=True
+                [*command, "-o", str(out), "--no-compile"], check=True, capture_output=True
             )
 
 
