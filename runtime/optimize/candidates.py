@@ -8,7 +8,7 @@ from dataclasses import replace
 import torch
 
 from ..sessions.plan import Plan
-from .rewrites import ONEDNN_CONVOLUTIONS, ONEDNN_LINEARS, SIMPLIFYING
+from .rewrites import ONEDNN_CONVOLUTIONS, ONEDNN_FEW_ROWS, ONEDNN_LINEARS, SIMPLIFYING
 
 TF32 = "tf32"
 """What is asked for like a dtype: CUDA's tensor cores, from float32 to float32."""
@@ -35,9 +35,10 @@ def candidates(device: str, dtype: str | None = None, has_onednn: bool | None = 
     plans = [Plan(), Plan(rewrites=SIMPLIFYING)]
     if has_onednn:
         for operators in (
-            (ONEDNN_CONVOLUTIONS,),
-            (ONEDNN_LINEARS,),
-            (ONEDNN_CONVOLUTIONS, ONEDNN_LINEARS),
+            ONEDNN_CONVOLUTIONS,
+            ONEDNN_LINEARS,
+            ONEDNN_CONVOLUTIONS + ONEDNN_LINEARS,
+            ONEDNN_CONVOLUTIONS + ONEDNN_LINEARS + ONEDNN_FEW_ROWS,
         ):
             plans.append(Plan(fusion="onednn_ops", rewrites=(*SIMPLIFYING, *operators)))
     return plans

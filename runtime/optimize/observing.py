@@ -42,16 +42,15 @@ def observe(
     """
     graph = graph_of(module, method)
     observed = graph.copy()
-    wanted: list[int] = []
-    sizes = []
+    wanted: dict[int, Value] = {}
     for node, twin in zip(list(graph.nodes()), list(observed.nodes()), strict=True):
         if node.kind() in kinds:
             for value, asked in zip(_tensors(node), _tensors(twin), strict=True):
-                wanted.append(value.unique())
-                sizes.append(_size_after(observed, twin, asked))
+                if value.unique() not in wanted:
+                    wanted[value.unique()] = _size_after(observed, twin, asked)
     for _ in list(observed.outputs()):
         observed.eraseOutput(0)
-    gathered = observed.create("prim::ListConstruct", sizes, 1)
+    gathered = observed.create("prim::ListConstruct", list(wanted.values()), 1)
     gathered.output().setType(torch._C.ListType(INTS))
     observed.appendNode(gathered)
     observed.registerOutput(gathered.output())

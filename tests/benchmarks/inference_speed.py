@@ -62,6 +62,9 @@ def model(name: str) -> Any:
         import torchvision
 
         made = torchvision.models.get_model(name, weights=None)
+    for parameter in made.parameters():
+        if not parameter.any():  # a head of zeros would hide all that goes before
+            parameter.data.normal_(std=0.02)
     for module in made.modules():
         if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
             for tensor, low, high in (

@@ -14,6 +14,7 @@ from jit_runtime.compilation.freezing import freeze
 from jit_runtime.optimize.graphs import blocks_of
 from jit_runtime.optimize.rewrites import (
     ONEDNN_CONVOLUTIONS,
+    ONEDNN_FEW_ROWS,
     ONEDNN_LINEARS,
     SIMPLIFYING,
     rewrite,
@@ -199,8 +200,8 @@ ACTIVATIONS = [
 @pytest.mark.parametrize("activation", ACTIVATIONS, ids=repr)
 def test_a_convolution_takes_the_batch_norm_and_the_activation(activation: nn.Module) -> None:
     module = nn.Sequential(nn.Conv2d(4, 8, 3, padding=1, stride=2), nn.BatchNorm2d(8), activation)
-    frozen, applied = rewritten(module, (ONEDNN_CONVOLUTIONS,), IMAGE)
-    assert applied == (ONEDNN_CONVOLUTIONS,)
+    frozen, applied = rewritten(module, ONEDNN_CONVOLUTIONS, IMAGE)
+    assert applied == ("onednn_convolutions",)
     found = [kind for kind in kinds(frozen) if kind.startswith(("aten::", "mkldnn::"))]
     assert found == ["aten::contiguous", "mkldnn::_convolution_pointwise"]
 
@@ -209,10 +210,152 @@ def test_a_convolution_takes_the_batch_norm_and_the_activation(activation: nn.Mo
 @pytest.mark.parametrize("activation", ACTIVATIONS, ids=repr)
 def test_a_linear_layer_takes_the_activation(activation: nn.Module) -> None:
     module = nn.Sequential(nn.Linear(4, 5), activation)
-    frozen, applied = rewritten(module, (ONEDNN_LINEARS,), torch.randn(2, 40, 4))
-    assert applied == (ONEDNN_LINEARS,)
+    frozen, applied = rewritten(module, ONEDNN_LINEARS, torch.randn(2, 40, 4))
+    assert applied == ("onednn_linears",)
     found = [kind for kind in kinds(frozen) if kind.startswith(("aten::", "mkldnn::"))]
     assert found == ["mkldnn::_linear_pointwise"]
+
+
+class Shortcut(nn.Module):
+    """A layer on the features of an image, as in ConvNeXt, or of tokens."""
+
+    def __init__(self, permuted: bool, outputs: int = 4) -> None:
+        super().__init__()
+        self.permuted = permuted
+        self.linear = nn.Linear(4, outputs)
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        if self.permuted:
+            return y + self.linear(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+        return self.linear(x) + y
+
+
+@needs_onednn
+@pytest.mark.parametrize("permuted", [False, True])
+def test_a_linear_layer_takes_the_shortcut(permuted: bool) -> None:
+    x = torch.randn(2, 4, 6, 6) if permuted else torch.randn(2, 40, 4)
+    frozen, _ = rewritten(Shortcut(permuted), ONEDNN_LINEARS, x, torch.randn_like(x))
+    found = kinds(frozen)
+    assert (found["mkldnn::_linear_pointwise"], found["aten::add"]) == (1, 0)
+
+
+@needs_onednn
+def test_a_shortcut_that_is_broadcast_is_added_behind_the_layer() -> None:
+    x = torch.randn(2, 40, 4)
+    frozen, _ = rewritten(Shortcut(False), ONEDNN_LINEARS, x, torch.randn(2, 40, 1))
+    assert kinds(frozen)["aten::add"] == 1
+
+
+@needs_onednn
+def test_large_layers_of_few_rows_are_a_choice_of_their_own() -> None:
+    module = nn.Sequential(nn.Linear(512, 300), nn.ReLU(), nn.Linear(300, 10))
+    x = torch.randn(1, 512)
+    frozen, applied = rewritten(module, ONEDNN_LINEARS, x)
+    assert applied == ()
+    frozen, applied = rewritten(module, ONEDNN_LINEARS + ONEDNN_FEW_ROWS, x)
+    assert applied == ("onednn_few_rows",)
+    assert kinds(frozen)["aten::linear"] == 1  # the small one
+
+
+class Excite(nn.Module):
+    """Squeeze and excite: factors for channels, from their means."""
+
+    def __init__(self, pool: str, kernel: int = 1) -> None:
+        super().__init__()
+        self.pool = pool
+        self.one, self.two = nn.Conv2d(4, 2, kernel, padding=kernel // 2), nn.Conv2d(2, 4, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.pool == "adaptive":
+            y = F.adaptive_avg_pool2d(x, 1)
+        elif self.pool == "mean":
+            y = x.mean((2, 3), keepdim=True)
+        else:
+            y = x.mean((0, 3), keepdim=True)
+        return x * torch.sigmoid(self.two(torch.relu(self.one(y))))
+
+
+@pytest.mark.parametrize("pool", ["adaptive", "mean"])
+def test_convolutions_over_a_single_pixel_become_linear_layers(pool: str) -> None:
+    frozen, applied = rewritten(Excite(pool), ("pixel_convolutions",), IMAGE)
+    assert applied == ("pixel_convolutions",)
+    assert (kinds(frozen)["aten::conv2d"], kinds(frozen)["aten::linear"]) == (0, 2)
+
+
+def test_one_image_without_a_batch_has_pixels_too() -> None:
+    module = Excite("adaptive").eval()
+    with without_deprecation_warnings(), torch.no_grad():
+        frozen = freeze(torch.jit.script(module), [])
+        rewrite(frozen, ["pixel_convolutions"], {"forward": [Inputs((IMAGE,))]})
+        torch.testing.assert_close(frozen(IMAGE[0]), module(IMAGE[0]))
+
+
+@pytest.mark.parametrize("module", [Excite("other"), Excite("adaptive", kernel=3)], ids=repr)
+def test_other_convolutions_stay(module: nn.Module) -> None:
+    _, applied = rewritten(module, ("pixel_convolutions",), IMAGE)
+    assert applied == ()
+
+
+class Attention(nn.Module):
+    def __init__(self, with_weights: bool) -> None:
+        super().__init__()
+        self.with_weights = with_weights
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y, weights = self.attention(x, x, x, need_weights=self.with_weights)
+        return y if weights is None else y + weights.sum()
+
+
+class Cross(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.attention(x, x + 1, x + 1, need_weights=False)[0]
+
+
+class Whole(nn.Module):
+    """Hands out what attention does not compute."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor | None]:
+        return self.attention(x, x, x, need_weights=False)
+
+
+class Encoded(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.attention(x, x, x, need_weights=False)[0]
+
+
+def test_self_attention_becomes_the_layers_that_it_is_made_of() -> None:
+    module = nn.Sequential(Encoded(), Encoded())
+    frozen, applied = rewritten(module, ("split_attentions",), torch.randn(2, 5, 8))
+    assert applied == ("split_attentions",)
+    assert kinds(frozen)["aten::_native_multi_head_attention"] == 0
+
+
+@pytest.mark.parametrize("module", [Attention(with_weights=True), Cross()], ids=repr)
+def test_attention_of_which_more_is_asked_stays(module: nn.Module) -> None:
+    _, applied = rewritten(
+        nn.Sequential(module, module), ("split_attentions",), torch.randn(2, 5, 8)
+    )
+    assert applied == ()
+
+
+def test_attention_whose_empty_weights_are_handed_out_stays() -> None:
+    module, x = nn.Sequential(Whole()).eval(), torch.randn(2, 5, 8)
+    with without_deprecation_warnings(), torch.no_grad():
+        frozen = freeze(torch.jit.script(module), [])
+        assert rewrite(frozen, ["split_attentions"], {"forward": [Inputs((x,))]}) == ()
 
 
 @needs_onednn
@@ -221,7 +364,7 @@ def test_nan_passes_a_fused_activation_but_for_relu() -> None:
     x = torch.full_like(IMAGE, float("nan"))
     for activation, passes in ((nn.SiLU(), True), (nn.Hardswish(), True), (nn.ReLU(), False)):
         module = nn.Sequential(nn.Conv2d(4, 4, 1), activation)
-        frozen, _ = rewritten(module, (ONEDNN_CONVOLUTIONS,), IMAGE)
+        frozen, _ = rewritten(module, ONEDNN_CONVOLUTIONS, IMAGE)
         with torch.no_grad():
             assert bool(frozen(x).isnan().all()) == passes
 
@@ -237,7 +380,7 @@ class Residual(nn.Module):
 
 @needs_onednn
 def test_a_convolution_takes_the_shortcut_and_the_activation_after_it() -> None:
-    frozen, _ = rewritten(Residual(), (ONEDNN_CONVOLUTIONS,), IMAGE)
+    frozen, _ = rewritten(Residual(), ONEDNN_CONVOLUTIONS, IMAGE)
     found = kinds(frozen)
     assert found["mkldnn::_convolution_pointwise"] == 2
     assert found["aten::add"] == found["aten::relu"] == 0
@@ -258,7 +401,7 @@ class Positions(nn.Module):
 @needs_onednn
 def test_a_sum_of_a_batch_and_one_image_is_not_fused() -> None:
     # oneDNN would compute the first image alone, and at batch size 1 nobody would see it.
-    frozen, _ = rewritten(Positions(), (ONEDNN_CONVOLUTIONS,), IMAGE)
+    frozen, _ = rewritten(Positions(), ONEDNN_CONVOLUTIONS, IMAGE)
     assert kinds(frozen)["aten::add"] == 1
 
 
@@ -274,7 +417,7 @@ class Reused(nn.Module):
 
 @needs_onednn
 def test_an_activation_stays_where_its_input_is_read_elsewhere() -> None:
-    frozen, _ = rewritten(Reused(), (ONEDNN_CONVOLUTIONS,), IMAGE)
+    frozen, _ = rewritten(Reused(), ONEDNN_CONVOLUTIONS, IMAGE)
     assert kinds(frozen)["aten::relu"] == 1
 
 
@@ -290,7 +433,7 @@ def test_convolutions_in_branches_are_replaced_too() -> None:
                 x = torch.relu(self.conv(x))
             return x
 
-    frozen, _ = rewritten(Net(), (ONEDNN_CONVOLUTIONS,), IMAGE)
+    frozen, _ = rewritten(Net(), ONEDNN_CONVOLUTIONS, IMAGE)
     assert kinds(frozen)["mkldnn::_convolution_pointwise"] == 1
 
 
@@ -321,8 +464,8 @@ def test_a_weight_is_packed_for_any_batch_size_or_left_as_it_is(
 def test_packed_weights_are_saved_as_ordinary_tensors_and_packed_again() -> None:
     module = nn.Sequential(nn.Conv2d(4, 8, 3, groups=2), nn.Flatten(2), nn.Linear(16, 3))
     x = torch.randn(8, 4, 6, 6)
-    frozen, applied = rewritten(module, (ONEDNN_CONVOLUTIONS, ONEDNN_LINEARS), x)
-    assert applied == (ONEDNN_CONVOLUTIONS, ONEDNN_LINEARS)
+    frozen, applied = rewritten(module, ONEDNN_CONVOLUTIONS + ONEDNN_LINEARS, x)
+    assert applied == ("onednn_convolutions", "onednn_linears")
     buffer = io.BytesIO()
     with without_deprecation_warnings():
         torch.jit.save(frozen, buffer)

@@ -17,9 +17,11 @@ from .appended_lists import appended_lists
 from .bounded_inputs import bounded_inputs
 from .growing_cats import growing_cats
 from .onednn_convolutions import onednn_convolutions
-from .onednn_linears import onednn_linears
+from .onednn_linears import onednn_few_rows, onednn_linears
+from .pixel_convolutions import pixel_convolutions
 from .ranks import ranks
 from .scaled_linears import scaled_linears
+from .split_attentions import split_attentions
 
 Rewrite: TypeAlias = Callable[[Graph], int]
 OneDnnRewrite: TypeAlias = Callable[[Graph, Sizes, PackedWeights], int]
@@ -33,16 +35,22 @@ _AFTER_FOLDING: tuple[Rewrite, ...] = (
     scaled_linears,
     growing_cats,
 )
+_BEFORE_ONEDNN: tuple[Rewrite, ...] = (
+    pixel_convolutions,  # which are linear layers then
+    split_attentions,
+)
 _ONEDNN: dict[OneDnnRewrite, tuple[str, ...]] = {
     onednn_convolutions: _convolutions.OBSERVED,
     onednn_linears: _linears.OBSERVED,
+    onednn_few_rows: _linears.OBSERVED,
 }
 
 SIMPLIFYING = tuple(rewrite.__name__ for rewrite in _FIRST + _AFTER_FOLDING)
 """Rewrites to less work, on any processor."""
 
-ONEDNN_CONVOLUTIONS = onednn_convolutions.__name__
-ONEDNN_LINEARS = onednn_linears.__name__
+ONEDNN_CONVOLUTIONS = (onednn_convolutions.__name__, pixel_convolutions.__name__)
+ONEDNN_LINEARS = (split_attentions.__name__, onednn_linears.__name__)
+ONEDNN_FEW_ROWS = (onednn_few_rows.__name__,)
 
 
 def rewrite(
@@ -68,7 +76,7 @@ def rewrite(
                 note(simple.__name__, simple(graph))
         tidy(graph)
         optimise_frozen(graph)
-        for simple in _AFTER_FOLDING:
+        for simple in _AFTER_FOLDING + _BEFORE_ONEDNN:
             if simple.__name__ in names:
                 note(simple.__name__, simple(graph))
         tidy(graph)
@@ -80,8 +88,5 @@ def rewrite(
     packed.attach(module)
     for method in runs:
         check(graph_of(module, method))
-    return tuple(name for name in (*SIMPLIFYING, *_names(_ONEDNN)) if name in applied)
-
-
-def _names(rewrites: Collection[OneDnnRewrite]) -> list[str]:
-    return [rewrite.__name__ for rewrite in rewrites]
+    names_in_order = [r.__name__ for r in (*_FIRST, *_AFTER_FOLDING, *_BEFORE_ONEDNN, *_ONEDNN)]
+    return tuple(name for name in names_in_order if name in applied)

@@ -21,7 +21,6 @@ from ..graphs import (
     constants,
     inputs_of,
     insert,
-    is_tensor,
     is_weight,
     nodes_of,
     only_reader,
@@ -29,6 +28,7 @@ from ..graphs import (
 from ..observing import Sizes
 from ..packed_weights import PackedWeights, Packing
 from .onednn_activations import NO_ACTIVATION, Activation, activation_after, scalars_of
+from .onednn_sums import added_to
 
 OBSERVED = ("aten::conv2d", "aten::add")
 
@@ -116,7 +116,7 @@ def _fused_with(
     last, other = conv, None
     reader = only_reader(conv.output())
     if reader is not None and reader.kind() == "aten::add":
-        other = _added(reader, conv.output(), sizes)
+        other = added_to(conv.output(), reader, sizes)
         if other is not None and not mutations.between(conv, reader):
             last = reader
         else:
@@ -125,14 +125,3 @@ def _fused_with(
     if other is not None and activation.name != "relu":  # the only one that oneDNN has after a sum
         return last, other, NO_ACTIVATION
     return after, other, activation
-
-
-def _added(add: Node, result: Value, sizes: Sizes) -> Value | None:
-    """What is added to the result of a convolution, if neither is broadcast."""
-    one, two, alpha = inputs_of(add)
-    other = two if one == result else one
-    known = constants([alpha])
-    if other == result or known != [1] or not is_tensor(other):
-        return None
-    shapes = sizes.of(result)
-    return other if shapes and shapes == sizes.of(other) else None
