@@ -16,6 +16,7 @@ from .errors import (
     VerificationError,
 )
 from .script_module import ScriptModule
+from .sessions.allocator import keep_memory
 from .sessions.examples import Examples
 from .sessions.plan import Plan
 from .sessions.session import Session
@@ -43,6 +44,7 @@ __all__ = [
     "export",
     "graph",
     "ignore",
+    "keep_memory",
     "load",
     "load_module",
     "save",

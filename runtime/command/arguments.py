@@ -122,6 +122,11 @@ def _bench(command: argparse.ArgumentParser) -> None:
         help="how long each contender is measured in a round. [default: 0.3]",
     )
     command.add_argument("--threads", type=_at_least(1), metavar="N", help="of all contenders")
+    command.add_argument(
+        "--keep-memory",
+        action="store_true",
+        help="all contenders keep the memory that they free, as by jit_runtime.keep_memory()",
+    )
     _add_device(command)
     command.add_argument("--json", metavar="FILE", help="write the figures")
     command.add_argument("--plot", metavar="FILE", help="draw them: .png or .svg")

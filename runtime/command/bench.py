@@ -29,7 +29,7 @@ def main(options: Namespace) -> int:
     _check(options)
     names: list[str] = options.contenders or list(CONTENDERS if options.model else ["artifact"])
     measured = list(_measure(options, [_contender(options, name) for name in names]))
-    about = machine(options.threads)
+    about = machine(options.threads, options.keep_memory)
     print(table(measured, about), end="")
     if options.json is not None:
         text = json.dumps(as_json(measured, about, options.artifact), indent=1)
@@ -96,6 +96,7 @@ def _contender(options: Namespace, kind: str) -> Contender:
         options.example,
         options.method,
         options.threads,
+        options.keep_memory,
     )
 
 

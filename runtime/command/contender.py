@@ -21,6 +21,7 @@ from typing import Any
 import torch
 
 from .. import api
+from ..sessions.allocator import keep_memory
 from ..sessions.examples import Inputs, inputs_by_method
 from ..sessions.signature import Method
 from ..torch_internals import without_deprecation_warnings
@@ -52,6 +53,7 @@ class Contender:
 
     method: Method | None = None
     threads: int | None = None
+    keep_memory: bool = False
 
 
 def serve(contender: Contender, path: list[str], pipe: Connection) -> None:
@@ -88,6 +90,8 @@ class _Subject:
         self.inputs = inputs if batch is None else inputs.with_batch_size(batch)
         start = time.perf_counter()
         if self.function is None:
+            if self.contender.keep_memory and not keep_memory():
+                raise Problem("--keep-memory: the allocator here is not glibc's; leave it out")
             self.function = self._build()
         self._call()
         first = time.perf_counter() - start

@@ -52,13 +52,14 @@ class Measured:
         return (self.batch or 1) * len(self.durations) / sum(self.durations)
 
 
-def machine(threads: int | None) -> dict[str, Any]:
-    """What the figures were measured on."""
+def machine(threads: int | None, keep_memory: bool) -> dict[str, Any]:
+    """What the figures were measured on, and how."""
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else None
     return {
         "cpu": _processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
         "threads": threads or torch.get_num_threads(),
+        "keep_memory": keep_memory,
         "gpu": device,
         "torch": torch.__version__,
         "python": platform.python_version(),
@@ -110,8 +111,9 @@ def table(measured: Sequence[Measured], about: dict[str, Any]) -> str:
     ]
     lines += [f"{m.contender}: {m.problem}" for m in measured if m.problem is not None]
     where = about["gpu"] or about["cpu"]
+    kept = ", memory kept" if about["keep_memory"] else ""
     lines.append(
-        f"{where}, {about['cores']} cores, {about['threads']} threads, torch {about['torch']}"
+        f"{where}, {about['cores']} cores, {about['threads']} threads, torch {about['torch']}{kept}"
     )
     return "".join(f"{line.rstrip()}\n" for line in lines)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,14 @@ def test_contenders_in_turns(net: Command, tmp_path: Path) -> None:
     assert (tmp_path / "bench.svg").read_text().count("artifact") >= 2
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no glibc")
+def test_contenders_may_keep_their_memory(net: Command, tmp_path: Path) -> None:
+    done = net(*QUICK, "--keep-memory", "--json", "bench.json")
+    assert done.status == 0, done.error
+    assert done.out.endswith(", memory kept\n")
+    assert json.loads((tmp_path / "bench.json").read_text())["machine"]["keep_memory"] is True
+
+
 def test_a_contender_that_fails_is_told_of(net: Command) -> None:
     # of a class that torch.jit.script refuses, run with inputs of the artifact's own example
     model = ("--model", "models:Unscriptable", "--contenders", "script,artifact")
@@ -81,6 +90,6 @@ def test_figures() -> None:
     assert measured.median_ms == pytest.approx(5.5)
     assert measured.p90_ms == pytest.approx(9.1)
     assert measured.throughput == pytest.approx(4 * 10 / 0.055)
-    lines = table([measured, Measured("script", 4, problem="no")], machine(None)).splitlines()
+    lines = table([measured, Measured("script", 4, problem="no")], machine(None, keep_memory=False)).splitlines()
     assert lines[1].split() == ["eager", "4", "5.50", "9.10", "727.3", "12", "1.00"]
     assert lines[2] == "script: no"
