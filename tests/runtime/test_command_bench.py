@@ -90,6 +90,7 @@ def test_figures() -> None:
     assert measured.median_ms == pytest.approx(5.5)
     assert measured.p90_ms == pytest.approx(9.1)
     assert measured.throughput == pytest.approx(4 * 10 / 0.055)
-    lines = table([measured, Measured("script", 4, problem="no")], machine(None, keep_memory=False)).splitlines()
+    about = machine(None, keep_memory=False)
+    lines = table([measured, Measured("script", 4, problem="no")], about).splitlines()
     assert lines[1].split() == ["eager", "4", "5.50", "9.10", "727.3", "12", "1.00"]
     assert lines[2] == "script: no"
