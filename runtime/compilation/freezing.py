@@ -8,7 +8,13 @@ import torch
 from torch import nn
 
 from ..classes.metaclass import is_twin
-from ..torch_internals import CppModule, is_exported, without_deprecation_warnings
+from ..torch_internals import (
+    CppModule,
+    freeze_again,
+    is_exported,
+    reads_attributes,
+    without_deprecation_warnings,
+)
 from .compiled_state import is_compiled
 
 
@@ -22,7 +28,14 @@ def exported_methods(module: nn.Module) -> list[str]:
 
 
 def freeze(module: Any, methods: list[str]) -> torch.jit.ScriptModule:
-    """Freeze a compiled module in evaluation mode. Source: `torch.jit.freeze`."""
+    """Freeze a compiled module in evaluation mode. Source: `torch.jit.freeze`.
+
+    torch decides which attributes may be written before it has simplified the code, and leaves,
+    for one, the weights of `nn.MultiheadAttention` in a small model. So what is left is looked at
+    again.
+    """
     with without_deprecation_warnings():
         frozen: torch.jit.ScriptModule = torch.jit.freeze(module, preserved_attrs=methods)
+        if reads_attributes(frozen, methods):
+            frozen = freeze_again(frozen, methods)
     return frozen
