@@ -79,7 +79,8 @@ def compile(
         optimize: "none" compiles in place and returns the module, which can be trained; "inference"
             returns a session of the frozen module; "max" one of the fastest plan that was found on
             this machine, for which it needs an example; where that calls oneDNN, a NaN that reaches
-            a ReLU becomes zero. Sessions are for evaluation, and leave the module as it was.
+            a ReLU, ReLU6, Hardtanh or Hardsigmoid becomes a number (of ReLU, zero). Sessions are
+            for evaluation, and leave the module as it was.
         verify: compare with the eager module, if there is an example: three calls, and another
             batch size where the module takes one.
         dtype: "bfloat16" or "float16", what a session may compute in; results keep their dtypes.

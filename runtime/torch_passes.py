@@ -27,6 +27,8 @@ _create_script_module: Callable[..., Any] = _jit._recursive.create_script_module
 
 TENSOR: Any = _C.TensorType.get()
 TENSORS: Any = _C.ListType(TENSOR)
+BOOL: Any = _C.BoolType.get()
+INT: Any = _C.IntType.get()
 INTS: Any = _C.ListType.ofInts()
 OPTIONAL_NUMBERS: Any = _C.ListType(_C.OptionalType(_C.NumberType.get()))
 
@@ -52,6 +54,27 @@ def tidy(graph: Graph) -> None:
 def optimise_frozen(graph: Graph) -> None:
     """Fold batch norms and constant factors into convolutions (`torch.jit.freeze` does it, too)."""
     _C._jit_pass_optimize_frozen_graph(graph, True)
+
+
+def branch(
+    graph: Graph,
+    before: Node,
+    condition: Value,
+    first: Callable[[Node], Value],
+    second: Callable[[Node], Value],
+) -> Value:
+    """A tensor that one of two blocks computes.
+
+    Each puts its nodes before the one that it is given, the end of its block.
+    """
+    node = graph.create("prim::If", [condition], 1)
+    node.insertBefore(before)
+    for fill in (first, second):
+        block = node.addBlock()
+        block.registerOutput(fill(block.returnNode()))
+    output = node.output()
+    output.setType(TENSOR)
+    return output
 
 
 def check(graph: Graph) -> None:

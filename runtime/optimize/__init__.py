@@ -5,6 +5,7 @@
     precision        inputs and results keep their dtypes, where a plan computes in another
     rewrites/        one rewrite of a frozen graph a file, and their order
     graphs           what rewrites ask of a graph, and put into it
+    mutation         what is computed in place is computed anew
     observing        the sizes of tensors, when a graph runs on the example
     packed_weights   weights in oneDNN's layout, which files keep as ordinary tensors
     search           each plan is compared with eager, and timed; rejected ones keep their reason

@@ -118,6 +118,9 @@ class Mutations:
             node for block in blocks_of(graph) for node in block.nodes() if _may_mutate(node)
         ]
 
+    def __len__(self) -> int:
+        return len(self._nodes)
+
     def between(self, first: Node, last: Node) -> bool:
         """Whether something may be written after the first node and before the last."""
         return any(node.isAfter(first) and node.isBefore(last) for node in self._nodes)

@@ -141,3 +141,31 @@ def test_a_factor_along_other_dimensions_stays(shape: tuple[int, ...]) -> None:
     frozen, applied = rewritten(LayerScale(shape), SIMPLIFYING, IMAGE)
     assert applied == ()
     assert kinds(frozen)["aten::mul"] == 1
+
+
+class InPlace(nn.Module):
+    def __init__(self, operator: str) -> None:
+        super().__init__()
+        self.operator = operator
+        self.conv = nn.Conv2d(4, 4, 1)
+
+    def forward(self, x: Tensor, z: Tensor) -> Tensor:
+        y = self.conv(x)
+        if self.operator == "+=":
+            y += z
+        elif self.operator == "*=":
+            y *= z
+        else:
+            y = (x * 2).gt_(z)
+        return y
+
+
+@pytest.mark.parametrize("operator", ["+=", "*=", "gt_"])
+def test_what_is_computed_in_place_keeps_its_dtype(operator: str) -> None:
+    module = InPlace(operator)
+    frozen, _ = rewritten(module, SIMPLIFYING, IMAGE, IMAGE)
+    if operator != "gt_":
+        assert not [kind for kind in kinds(frozen) if kind.endswith("_")]
+    with torch.no_grad():
+        for z in (IMAGE.double(), IMAGE.half(), IMAGE > 0):
+            torch.testing.assert_close(frozen(IMAGE, z), module(IMAGE, z), rtol=1e-4, atol=1e-5)

@@ -8,7 +8,8 @@ from typing import TypeAlias
 import torch
 
 from ...sessions.examples import Inputs
-from ...torch_passes import Graph, check, graph_of, optimise_frozen, remove_mutation, tidy
+from ...torch_passes import Graph, check, graph_of, optimise_frozen, tidy
+from ..mutation import without_mutation
 from ..observing import Sizes, observe
 from ..packed_weights import PackedWeights
 from . import onednn_convolutions as _convolutions
@@ -70,7 +71,7 @@ def rewrite(
 
     for method, inputs in runs.items():
         graph = graph_of(module, method)
-        remove_mutation(graph)
+        without_mutation(graph)
         for simple in _FIRST:
             if simple.__name__ in names:
                 note(simple.__name__, simple(graph))

@@ -1,6 +1,7 @@
 """The activations that oneDNN computes as it writes a result, under its own names.
 
-Its ReLU makes zero of NaN, where torch's passes NaN on; the others pass it on, too.
+Its ReLU makes zero of NaN, and ReLU6, Hardtanh and Hardsigmoid one of their bounds, where torch's
+pass NaN on; the others pass it on, too.
 """
 
 from __future__ import annotations

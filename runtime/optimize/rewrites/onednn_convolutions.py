@@ -10,12 +10,13 @@ channels-last tensors pass from one to the next as they are.
 
 from __future__ import annotations
 
-from typing import List, Optional  # noqa: UP035
+from dataclasses import dataclass
+from typing import Any, List, Optional  # noqa: UP035
 
 import torch
 from torch import Tensor
 
-from ...torch_passes import Graph, Node, Value
+from ...torch_passes import INT, INTS, Graph, Node, Value
 from ..graphs import (
     Mutations,
     constants,
@@ -28,26 +29,90 @@ from ..graphs import (
 from ..observing import Sizes
 from ..packed_weights import PackedWeights, Packing
 from .onednn_activations import NO_ACTIVATION, Activation, activation_after, scalars_of
-from .onednn_sums import added_to
+from .onednn_sums import added_to, choose
 
 OBSERVED = ("aten::conv2d", "aten::add")
 
 _CONVOLUTION = "mkldnn::_convolution_pointwise"
 _CHANNELS_LAST = 2  # torch.channels_last, as graphs spell it
+_LAYOUT_MATTERS = ("aten::is_contiguous", "aten::stride", "aten::as_strided")
 
 
 def onednn_convolutions(graph: Graph, sizes: Sizes, packed: PackedWeights) -> int:
     """Apply the rewrite, and tell how many convolutions it has replaced."""
+    if nodes_of(graph, *_LAYOUT_MATTERS):
+        return 0
     mutations = Mutations(graph)
-    return sum(
-        _replace(graph, node, sizes, packed, mutations) for node in nodes_of(graph, "aten::conv2d")
-    )
+    convs = nodes_of(graph, "aten::conv2d")
+    count = sum(_replace(graph, node, sizes, packed, mutations) for node in convs)
+    if count and not mutations:
+        _reshape_views(graph)
+    return count
+
+
+def _reshape_views(graph: Graph) -> None:
+    """A view may need what lies channels last in another order; where nobody writes, take that."""
+    for view in nodes_of(graph, "aten::view"):
+        x, size = inputs_of(view)
+        if size.type().kind() == "ListType":
+            view.output().replaceAllUsesWith(insert(graph, view, "aten::reshape", [x, size]))
+
+
+@dataclass(frozen=True)
+class _Convolution:
+    graph: Graph
+    node: Node
+    weight: Tensor
+    where: tuple[list[int], list[int], list[int], int]
+    """Padding, stride, dilation and groups, as oneDNN takes them."""
+    example: list[int] | None
+    """The size of an input."""
+    packed: PackedWeights
+
+    def keeps_size(self) -> bool:
+        """Whether an image has the size that the input has."""
+        padding, stride, dilation, _ = self.where
+        kernel = self.weight.shape[2:]
+        return set(stride) == {1} and all(
+            2 * p == d * (k - 1) for p, d, k in zip(padding, dilation, kernel, strict=True)
+        )
+
+    def insert(self, before: Node, x: Value, activation: Activation = NO_ACTIVATION) -> Value:
+        """The convolution in oneDNN's terms, with an activation."""
+        scalars = scalars_of(activation, self.graph, before)
+        inputs = [x, *self._given(), activation.name, scalars, activation.algorithm]
+        return self._put(before, inputs, 1)
+
+    def insert_sum(self, before: Node, x: Value, other: Value, activation: Activation) -> Value:
+        """The convolution, with a sum and what follows that."""
+        name = activation.name if activation is not NO_ACTIVATION else None
+        scalars = scalars_of(activation, self.graph, before)
+        inputs = [x, other, *self._given(), "add", 1.0, name, scalars, None]
+        return self._put(before, inputs, 2)
+
+    def size(self, before: Node, x: Value) -> Value:
+        """The size of the result, where it keeps that of the image."""
+        batch, height, width = (
+            insert(self.graph, before, "aten::size", [x, dim], INT) for dim in (0, 2, 3)
+        )
+        sides = [batch, len(self.weight), height, width]
+        return insert(self.graph, before, "prim::ListConstruct", sides, INTS)
+
+    def _given(self) -> list[Value]:
+        weight, bias, stride, padding, dilation, groups = inputs_of(self.node)[1:]
+        return [weight, bias, padding, stride, dilation, groups]
+
+    def _put(self, before: Node, inputs: list[Any], position: int) -> Value:
+        result = insert(self.graph, before, _CONVOLUTION, inputs)
+        packing = Packing(pack_convolution, (*self.where, self.example))
+        self.packed.put(self.graph, result.node(), position, self.weight, packing)
+        return result
 
 
 def _replace(
-    graph: Graph, conv: Node, sizes: Sizes, packed: PackedWeights, mutations: Mutations
+    graph: Graph, node: Node, sizes: Sizes, packed: PackedWeights, mutations: Mutations
 ) -> bool:
-    x, *given = inputs_of(conv)
+    x, *given = inputs_of(node)
     known = constants(given)
     if known is None:
         return False
@@ -55,22 +120,32 @@ def _replace(
     observed = sizes.of(x)
     if isinstance(padding, str) or not is_weight(weight) or not all(map(_is_image, observed)):
         return False
+    where = (padding, stride, dilation, groups)
+    example = list(observed[0]) if observed else None
+    conv = _Convolution(graph, node, weight, where, example, packed)
     last, other, activation = _fused_with(conv, sizes, mutations)
     if x.node().kind() != _CONVOLUTION:
-        x = insert(graph, conv, "aten::contiguous", [x, _CHANNELS_LAST])
-    where = [given[3], given[2], given[4], given[5]]  # oneDNN takes the padding first
-    scalars = scalars_of(activation, graph, last)
+        x = insert(graph, node, "aten::contiguous", [x, _CHANNELS_LAST])
     if other is None:
-        inputs = [x, given[0], given[1], *where, activation.name, scalars, activation.algorithm]
+        result = conv.insert(last, x, activation)
     else:
-        unary = activation.name if activation is not NO_ACTIVATION else None
-        inputs = [x, other, given[0], given[1], *where, "add", 1.0, unary, scalars, None]
-    result = insert(graph, last, _CONVOLUTION, inputs)
+        result = choose(
+            graph,
+            last,
+            other,
+            conv.size(last, x),
+            lambda end: conv.insert_sum(end, x, other, activation),
+            lambda end: _plain_sum(graph, end, conv.insert(end, x), other, activation),
+        )
     sizes.replace(last.output(), result)
-    size = list(observed[0]) if observed else None
-    packing = Packing(pack_convolution, (padding, stride, dilation, groups, size))
-    packed.put(graph, result.node(), 1 if other is None else 2, weight, packing)
     return True
+
+
+def _plain_sum(
+    graph: Graph, end: Node, result: Value, other: Value, activation: Activation
+) -> Value:
+    summed = insert(graph, end, "aten::add", [result, other, 1])
+    return summed if activation is NO_ACTIVATION else insert(graph, end, "aten::relu", [summed])
 
 
 def pack_convolution(
@@ -110,18 +185,18 @@ def _is_image(size: tuple[int, ...]) -> bool:
 
 
 def _fused_with(
-    conv: Node, sizes: Sizes, mutations: Mutations
+    conv: _Convolution, sizes: Sizes, mutations: Mutations
 ) -> tuple[Node, Value | None, Activation]:
     """The last node that becomes part of the convolution; what is added; the activation."""
-    last, other = conv, None
-    reader = only_reader(conv.output())
-    if reader is not None and reader.kind() == "aten::add":
-        other = added_to(conv.output(), reader, sizes)
-        if other is not None and not mutations.between(conv, reader):
-            last = reader
-        else:
-            return conv, None, NO_ACTIVATION
-    after, activation = activation_after(last, mutations, conv)
-    if other is not None and activation.name != "relu":  # the only one that oneDNN has after a sum
-        return last, other, NO_ACTIVATION
+    node = conv.node
+    reader = only_reader(node.output())
+    other = None if reader is None else added_to(node.output(), reader, sizes)
+    if reader is None or other is None:
+        last, activation = activation_after(node, mutations)
+        return last, None, activation
+    if not conv.keeps_size() or mutations.between(node, reader):
+        return node, None, NO_ACTIVATION
+    after, activation = activation_after(reader, mutations, node)
+    if activation.name != "relu":  # the only one that oneDNN has after a sum
+        return reader, other, NO_ACTIVATION
     return after, other, activation
