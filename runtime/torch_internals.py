@@ -34,7 +34,6 @@ _jit_internal: Any = torch._jit_internal
 _annotations: Any = torch.jit.annotations
 _sources: Any = torch._sources
 _frontend: Any = torch.jit.frontend
-_freeze: Any = torch.jit._freeze
 _python_cu: Any = _untyped_cu
 _Module: Any = nn.Module
 _parse_schema: Any = torch._C.parse_schema
@@ -204,24 +203,6 @@ def wrap(cpp: CppModule, concrete_type: ConcreteType | None = None) -> Any:
     view = RecursiveScriptModule._construct(cpp, lambda script_module: None)
     view.__dict__["_concrete_type"] = concrete_type
     return view
-
-
-def reads_attributes(module: torch.jit.ScriptModule, methods: list[str]) -> bool:
-    """Whether the code of a module reads attributes, of its own or of its parts."""
-    cpp: Any = module._c
-    graphs = [
-        cpp._get_method(name).graph for name in ("forward", *methods) if cpp._has_method(name)
-    ]
-    return any(graph.findAllNodes("prim::GetAttr") for graph in graphs)
-
-
-def freeze_again(frozen: torch.jit.ScriptModule, methods: list[str]) -> torch.jit.ScriptModule:
-    """Freeze a frozen module, which `torch.jit.freeze` refuses: it has no `training`."""
-    frozen_cpp: Any = frozen._c
-    freeze_module: Any = torch._C._freeze_module
-    again: torch.jit.ScriptModule = wrap(freeze_module(frozen_cpp, methods, True, False))
-    _freeze.run_frozen_optimizations(again, True, methods)
-    return again
 
 
 def script_functions() -> dict[str, Any]:

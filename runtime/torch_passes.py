@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from .torch_internals import without_deprecation_warnings
+from .torch_internals import without_deprecation_warnings, wrap
 
 # torch._C is an extension module without types for most of what is used here.
 Graph: TypeAlias = Any
@@ -37,6 +37,23 @@ def graph_of(module: torch.jit.ScriptModule, method: str) -> Graph:
     """The graph of a method itself: what is changed in it is what the method runs and saves."""
     cpp: Any = module._c
     return cpp._get_method(method).graph
+
+
+def reads_attributes(module: torch.jit.ScriptModule, methods: list[str]) -> bool:
+    """Whether the code of a module reads attributes, of its own or of its parts."""
+    cpp: Any = module._c
+    graphs = [
+        cpp._get_method(name).graph for name in ("forward", *methods) if cpp._has_method(name)
+    ]
+    return any(graph.findAllNodes("prim::GetAttr") for graph in graphs)
+
+
+def freeze_again(frozen: torch.jit.ScriptModule, methods: list[str]) -> torch.jit.ScriptModule:
+    """Freeze a frozen module, which `torch.jit.freeze` refuses: it has no `training`."""
+    cpp: Any = frozen._c
+    again: torch.jit.ScriptModule = wrap(_C._freeze_module(cpp, methods, True, False))
+    _jit._freeze.run_frozen_optimizations(again, True, methods)
+    return again
 
 
 def remove_mutation(graph: Graph) -> None:

@@ -8,13 +8,8 @@ import torch
 from torch import nn
 
 from ..classes.metaclass import is_twin
-from ..torch_internals import (
-    CppModule,
-    freeze_again,
-    is_exported,
-    reads_attributes,
-    without_deprecation_warnings,
-)
+from ..torch_internals import CppModule, is_exported, without_deprecation_warnings
+from ..torch_passes import freeze_again, reads_attributes
 from .compiled_state import is_compiled
 
 
