@@ -3,6 +3,7 @@
     python classification.py eager  FOLDER NAME ...    build the original, record its outputs
     python classification.py twin   FOLDER NAME ...    build the twin, compile, compare, save
     python classification.py loaded FOLDER NAME ...    load what was saved, compare
+    python classification.py rewritten FOLDER NAME ... freeze the twin, rewrite its graph, compare
 
 The twin's process has the twin first on its path; the last one imports neither source nor twin.
 All build from the same seed, and the hash of the weights shows that the twin's constructors draw
@@ -110,14 +111,38 @@ def loaded(name: str, folder: Path) -> str | None:
     return compare(outputs(model, name), record["outputs"])
 
 
+def rewritten(name: str, folder: Path) -> str | None:
+    """The frozen twin after every rewrite, on other batches and images than it has seen."""
+    import jit_runtime
+    from jit_runtime.compilation.freezing import freeze
+    from jit_runtime.optimize.candidates import candidates
+    from jit_runtime.optimize.rewrites import rewrite
+    from jit_runtime.sessions.examples import Inputs
+
+    model, x = build(name), example(name)
+    later = [x, x[:1], torch.cat([x, x.flip(3)]), torch.nn.functional.pad(x, [0, 32, 0, 32])]
+    expected = []
+    for given in later:
+        try:
+            expected.append((given, logits(model(given))))
+        except (AssertionError, RuntimeError):  # the model takes images of one size alone
+            continue
+    frozen = freeze(jit_runtime.compile(model), [])
+    rewrite(frozen, candidates("cpu")[-1].rewrites, {"forward": [Inputs((x,))]})
+    return compare([logits(frozen(given)) for given, _ in expected], [one for _, one in expected])
+
+
+ROLES = {"eager": eager, "twin": twin, "loaded": loaded, "rewritten": rewritten}
+
+
 def main() -> None:
     role, folder, *names = sys.argv[1:]
     warnings.simplefilter("ignore")
-    if role == "twin":
+    if role in ("twin", "rewritten"):
         sys.path.insert(0, os.environ["TWIN"])
     for name in names:
         with torch.inference_mode():
-            reason = {"eager": eager, "twin": twin, "loaded": loaded}[role](name, Path(folder))
+            reason = ROLES[role](name, Path(folder))
         print(json.dumps([name, reason]), flush=True)
 
 

@@ -2,7 +2,8 @@
 
 Each model is built from the source and from the twin, in processes of their own, compiled, compared
 over three calls, saved, loaded where neither source nor twin is imported, and compared again.
-One model of each family runs by default; all of them with ``-m every_model``.
+One model of each family runs by default; all of them with ``-m every_model``. With ``-m corpus`` those
+of the families are frozen and rewritten for oneDNN, too.
 """
 
 from __future__ import annotations
@@ -59,6 +60,14 @@ def check(names: Sequence[str], twin: Path, folder: Path) -> None:
 
 def test_one_model_of_each_family(twin: Path, tmp_path: Path) -> None:
     check(families(), twin, tmp_path)
+
+
+@pytest.mark.corpus
+def test_graphs_that_are_rewritten_take_other_batches_and_images(
+    twin: Path, tmp_path: Path
+) -> None:
+    names = families()
+    assert run("rewritten", names, twin, tmp_path) == dict.fromkeys(names)
 
 
 @pytest.mark.every_model
