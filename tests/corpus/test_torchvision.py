@@ -2,8 +2,8 @@
 
 Each model is built from the source and from the twin, in processes of their own, compiled, compared
 over three calls, saved, loaded where neither source nor twin is imported, and compared again.
-One model of each family runs by default; all of them with ``-m every_model``. With ``-m corpus`` those
-of the families are frozen and rewritten for oneDNN, too.
+One model of each family runs by default; all of them with ``-m every_model``. With ``-m corpus``
+those of the families are frozen and rewritten for oneDNN, too.
 """
 
 from __future__ import annotations
