@@ -10,10 +10,16 @@ from __future__ import annotations
 
 import torch
 
-from ..torch_passes import INT, TENSOR, Graph, Value, remove_mutation
+from ..torch_passes import INT, TENSOR, Graph, Node, Value, remove_mutation
 from .graphs import ACTIVATIONS, inputs_of, insert, is_constant, is_tensor, nodes_of
 
-_ARITHMETIC = tuple(f"aten::{name}_" for name in ("add", "sub", "mul", "div"))
+_ARITHMETIC = tuple(
+    f"aten::{name}_"
+    for name in (
+        *("add", "sub", "mul", "div", "true_divide", "floor_divide", "remainder", "fmod", "pow"),
+        *("atan2", "copysign", "hypot", "addcmul", "addcdiv", "lerp"),
+    )
+)
 _TESTS = tuple(
     f"aten::{name}_"
     for name in (
@@ -23,7 +29,7 @@ _TESTS = tuple(
 )
 """Out of place their results are booleans; in place, whatever the tensor holds."""
 _LAYERS = ("aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::linear")
-_SYMMETRIC = ("aten::add", "aten::sub", "aten::mul")
+_PROMOTING = ("aten::add", "aten::sub", "aten::mul")
 _KEEP_DTYPE = (
     ACTIVATIONS
     | {f"{kind}_" for kind in ACTIVATIONS}
@@ -36,14 +42,19 @@ def without_mutation(graph: Graph) -> None:
     if nodes_of(graph, *_TESTS):
         return
     for node in nodes_of(graph, *_ARITHMETIC):
-        written, other, *_ = inputs_of(node)
-        if is_tensor(other):
-            dtype = _dtype_of(written)
-            if dtype is None:
-                dtype = insert(graph, node, "prim::dtype", [written], INT)
-            given = [other, dtype, False, False, None]  # not to wait, not to copy, the layout
-            node.replaceInput(1, insert(graph, node, "aten::to", given, TENSOR))
+        written, *others = inputs_of(node)
+        for position, other in enumerate(others, 1):
+            if is_tensor(other):
+                node.replaceInput(position, _as_dtype_of(graph, node, written, other))
     remove_mutation(graph)
+
+
+def _as_dtype_of(graph: Graph, before: Node, written: Value, other: Value) -> Value:
+    dtype = _dtype_of(written)
+    if dtype is None:
+        dtype = insert(graph, before, "prim::dtype", [written], INT)
+    # Neither to wait nor to copy, and no layout.
+    return insert(graph, before, "aten::to", [other, dtype, False, False, None], TENSOR)
 
 
 def _dtype_of(value: Value) -> torch.dtype | None:
@@ -57,7 +68,7 @@ def _dtype_of(value: Value) -> torch.dtype | None:
         return _dtype_of(inputs_of(node)[1])  # of the weight
     if node.kind() in _KEEP_DTYPE:
         return _dtype_of(inputs_of(node)[0])
-    if node.kind() in _SYMMETRIC:
+    if node.kind() in _PROMOTING:
         one, two = (_dtype_of(operand) for operand in inputs_of(node)[:2])
         return one if one == two else None
     return None

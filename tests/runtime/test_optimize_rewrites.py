@@ -155,12 +155,14 @@ class InPlace(nn.Module):
             y += z
         elif self.operator == "*=":
             y *= z
+        elif self.operator == "pow_":
+            y = torch.sigmoid(y).pow_(z)
         else:
             y = (x * 2).gt_(z)
         return y
 
 
-@pytest.mark.parametrize("operator", ["+=", "*=", "gt_"])
+@pytest.mark.parametrize("operator", ["+=", "*=", "pow_", "gt_"])
 def test_what_is_computed_in_place_keeps_its_dtype(operator: str) -> None:
     module = InPlace(operator)
     frozen, _ = rewritten(module, SIMPLIFYING, IMAGE, IMAGE)
