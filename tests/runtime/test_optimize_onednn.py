@@ -221,6 +221,21 @@ def test_a_convolution_takes_the_shortcut_and_the_activation_after_it() -> None:
     assert "aten::relu" not in outside
 
 
+class OneForBothSides(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.rand(4, 4, 3, 3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.conv2d(x, self.weight, None, stride=[1], padding=[1]) + x
+
+
+@needs_onednn
+def test_a_padding_of_one_number_is_for_both_sides() -> None:
+    frozen, _ = rewritten(OneForBothSides(), ONEDNN_CONVOLUTIONS, IMAGE)
+    assert fused_sums(frozen, "mkldnn::_convolution_pointwise") == 1
+
+
 class Positions(nn.Module):
     """Adds the same positions to each image of a batch."""
 

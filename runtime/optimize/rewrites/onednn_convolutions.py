@@ -71,9 +71,10 @@ class _Convolution:
 
     def keeps_size(self) -> bool:
         """Whether an image has the size that the input has."""
-        padding, stride, dilation, _ = self.where
+        # A list of one number is for both sides.
+        padding, stride, dilation = (given * (2 // len(given)) for given in self.where[:3])
         kernel = self.weight.shape[2:]
-        return set(stride) == {1} and all(
+        return stride == [1, 1] and all(
             2 * p == d * (k - 1) for p, d, k in zip(padding, dilation, kernel, strict=True)
         )
 

@@ -19,8 +19,6 @@ from typing import Any
 from ...torch_passes import Graph, Node, Value
 from ..graphs import constants, inputs_of, insert, is_weight, nodes_of
 
-_TUPLE = "prim::TupleConstruct"
-
 
 def split_attentions(graph: Graph) -> int:
     """Apply the rewrite, and tell how many operators it has replaced."""
@@ -121,7 +119,7 @@ def _leaves_unread(use: Any, index: int | None) -> bool:
         owner = reader.owningBlock().owningNode()
         is_branch = owner is not None and owner.kind() == "prim::If"
         return is_branch and _is_unread(list(owner.outputs())[offset], index)
-    if kind == _TUPLE and index is None:
+    if kind == "prim::TupleConstruct" and index is None:
         return _is_unread(reader.output(), offset)
     if kind == "prim::TupleUnpack" and index is not None:
         return not list(reader.outputs())[index].uses()
